@@ -12,7 +12,7 @@ DATA = {
     "cli": ["report/*.css", "report/*.j2"]
     + [f"first_folder/**/*.{ending}" for ending in ("md", "py", "yaml")],
     "config": ["**/*.yaml", "**/*.md"],
-    "examples": ["**/*.md", "**/*.yaml"],
+    "examples": ["**/*.md", "**/*.yaml", "**/*.json"],
 }
 
 

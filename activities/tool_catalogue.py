@@ -1,9 +1,10 @@
-"""The list of all tools: importing this module fills the registry.
+"""The list of all tools and extensions: importing this module fills both registries.
 
 The tools of one's own follow the shipped ones. If one cannot be loaded, the import raises
 ConfigError.
 """
 
+from activities.requirements import job_extension  # noqa: F401 - registers itself
 from activities.requirements.tools import (  # noqa: F401 - each enters its tools
     candidate_tools,
     citation_tools,
@@ -15,6 +16,7 @@ from activities.requirements.tools import (  # noqa: F401 - each enters its tool
     similarity_tool,
     validation_tools,
 )
+from activities.toolkit.job_extensions import EXTENSIONS
 from activities.toolkit.own_tools import load_own_tools
 from activities.toolkit.registry import REGISTRY
 from activities.tools import (  # noqa: F401 - each enters its tools
@@ -38,4 +40,4 @@ from config.layers import configuration_layers
 
 load_own_tools(configuration_layers())
 
-__all__ = ["REGISTRY"]
+__all__ = ["EXTENSIONS", "REGISTRY"]

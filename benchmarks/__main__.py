@@ -1,8 +1,6 @@
 """`python -m benchmarks [--long] [--json FILE]`: compares a step of a job with the bare engine,
 and counts the model calls of a job."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import datetime
@@ -21,7 +19,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks import calls
-from benchmarks.bare_runs import run_bare_benchmark
+from benchmarks.bare_engine import run_bare_benchmark
 from benchmarks.benchmark_jobs import APPENDS, JobRun, run_benchmark_job
 from engine.development import FLAGS, development_server
 

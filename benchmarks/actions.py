@@ -4,8 +4,6 @@ The server counts them itself, in its metric `action`. Both profiles of heartbea
 a model that takes 20 seconds and calls one file tool in each reply.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

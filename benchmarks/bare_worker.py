@@ -1,7 +1,5 @@
 """`python -m benchmarks.bare_worker`: a process that runs bare workflows until it is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """The workloads: jobs with a model that costs nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import time
@@ -24,7 +22,7 @@ from benchmarks.zero_cost import ZeroCost
 from benchmarks.zero_cost_transport import ZeroCostTransport, zero_cost_client
 from engine.converter import DATA_CONVERTER
 from engine.service import build_worker
-from engine.workflow_sandbox import sandbox_runner
+from engine.workflow_runner import JobWorkflowRunner
 from workflows.job import Job
 
 APPENDS = 100
@@ -34,8 +32,6 @@ Handle = WorkflowHandle[Any, dict[str, Any]]
 
 @dataclass(frozen=True)
 class JobRun:
-    """The cost of one job."""
-
     steps: HistorySteps
     runs: int
     store_bytes: float
@@ -72,29 +68,14 @@ async def run_benchmark_job(
     """Run a `generalist` with one tactical phase of `count` model calls, a file tool in each.
 
     Args:
-        temporal: Client of the server.
-        root: The workspaces root.
-        count: Model calls of the phase.
         files: Fills the workspace's folder before the phase, while the job is paused.
         watched: Measure the disk within the phase, at the expense of the step times.
         appends: Appends per file; 0 appends everything to one.
     """
     model = ZeroCost(steps=count, appends=appends)
     async with serve_benchmark_jobs(temporal, root, model) as (queue, endpoint):
-        start = {
-            "agent": "generalist",
-            "instructions": "Keep a log.",
-            "set": {
-                # Its model judges nothing.
-                "review": None,
-                "limits.phase.model_calls": count + 50,
-                "limits.job.model_calls": count + 100,
-                # The benchmark needs todos of any length.
-                "stuck.no_todo.then": count + 100,
-            },
-        }
         handle = await temporal.start_workflow(
-            "Job", start, id=queue, task_queue=queue, result_type=dict
+            "Job", benchmark_job_start(count), id=queue, task_queue=queue, result_type=dict
         )
         if files is not None:
             await handle.signal("pause", {})
@@ -129,7 +110,7 @@ async def _replay_seconds(history: WorkflowHistory) -> float:
     """The time that a worker without a cache takes to replay the history."""
     begun = time.perf_counter()
     await Replayer(
-        workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=sandbox_runner()
+        workflows=[Job], data_converter=DATA_CONVERTER, workflow_runner=JobWorkflowRunner()
     ).replay_workflow(history)
     return time.perf_counter() - begun
 
@@ -180,14 +161,17 @@ def _disk_bytes(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-def benchmark_job_start() -> dict[str, Any]:
+def benchmark_job_start(count: int = 1000) -> dict[str, Any]:
+    """Return the start of a job with so many model calls in its tactical phase."""
     return {
         "agent": "generalist",
         "instructions": "Keep a log.",
         "set": {
+            # Its model judges nothing.
             "review": None,
-            "limits.phase.model_calls": 1050,
-            "limits.job.model_calls": 1100,
-            "stuck.no_todo.then": 1100,
+            "limits.phase.model_calls": count + 50,
+            "limits.job.model_calls": count + 100,
+            # The benchmark needs todos of any length.
+            "stuck.no_todo.then": count + 100,
         },
     }

@@ -4,8 +4,6 @@ The model is `benchmarks.capable`, run as a job and in a plain loop, each with b
 with one call per reply.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from pathlib import Path

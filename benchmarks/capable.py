@@ -4,8 +4,6 @@ It sees only its requests and remembers nothing. Its model calls in a job show t
 and todos, compared with the minimum, which a plain loop needs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

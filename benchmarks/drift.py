@@ -4,8 +4,6 @@ The same seeded model (`benchmarks.drifting_model`) runs as a job and in the pla
 agents: ask, run the calls, stop at the first reply without one.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile
@@ -29,6 +27,7 @@ from activities.job.snapshot import Snapshot
 from benchmarks.drifting_model import (
     ITEMS,
     Drifting,
+    count_correct_items,
     drifting_brief,
     drifting_file_content,
     drifting_file_path,
@@ -120,10 +119,7 @@ def drift_alone(model: Drifting, seed: int) -> Ended:
                 files[arguments["path"]] = arguments["content"]
                 result = f"Wrote {arguments['path']}"
             messages.append({"role": "tool", "content": result})
-    correct = sum(
-        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
-    )
-    return Ended("stopped", None, correct, model.calls[seed])
+    return Ended("stopped", None, count_correct_items(files), model.calls[seed])
 
 
 @asynccontextmanager

@@ -4,8 +4,6 @@ Otherwise it works: a file per item, todo by todo. It remembers only what it is 
 has to remember whatever it forgets. The same seed drifts in the same way.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import threading
@@ -55,6 +53,13 @@ def even_drift_rates(rate: float) -> dict[str, float]:
 def drifting_file_content(item: int) -> str:
     """Return the correct content of an item's file."""
     return f"Item {item}: {item * item}\n"
+
+
+def count_correct_items(files: Mapping[str, str]) -> int:
+    """Count the items whose file has the right content."""
+    return sum(
+        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
+    )
 
 
 def drifting_file_path(item: int) -> str:

@@ -1,7 +1,5 @@
 """Reads step times and sizes from histories, by the server's clock and bytes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, median

@@ -1,14 +1,14 @@
 """The zero-cost model behind a local port, for hundreds of calls that wait at once.
 
 It is one loop that reads only the end of a request, so that the load on the machine is the
-worker's. `python -m benchmarks.latent_model` prints its address; a GET returns the number of calls
-received.
+worker's. `python -m benchmarks.latent_model` prints its address; a GET returns the numbers of calls
+that were answered and that were refused.
 """
-
-from __future__ import annotations
 
 import argparse
 import asyncio
+import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -18,16 +18,27 @@ from benchmarks.bare_engine import bare_latencies
 from benchmarks.zero_cost import ZeroCost
 from benchmarks.zero_cost_transport import EVENTS, zero_cost_answer_events
 
+MINUTE = 60.0
+REFUSAL = (
+    b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 2\r\ncontent-type: application/json\r\n"
+    b'content-length: 44\r\n\r\n{"error": {"message": "Rate limit reached"}}'
+)
 GONE = (asyncio.IncompleteReadError, ConnectionError)
 
 
 class Latent:
-    """Answers chat completions after `delay` seconds on average."""
+    """Answers chat completions after `delay` seconds on average.
 
-    def __init__(self, model: ZeroCost, delay: float) -> None:
+    Args:
+        quota: Calls that it answers within any minute; 0 is no limit.
+    """
+
+    def __init__(self, model: ZeroCost, delay: float, quota: int = 0) -> None:
         self._model = model
         self._latencies = bare_latencies(delay)
-        self._calls = 0
+        self._quota = quota
+        self._recent = deque[float](maxlen=quota or 1)
+        self._calls = self._refused = 0
 
     async def serve(self, report: Callable[[str], None]) -> None:
         """Serve until cancelled; call `told` with the address."""
@@ -47,8 +58,11 @@ class Latent:
         writer.close()
 
     async def _reply(self, body: bytes) -> bytes:
-        kind, body_bytes = "text/plain", str(self._calls).encode()
+        kind, body_bytes = "text/plain", f"{self._calls} {self._refused}".encode()
         if body:
+            if self._is_over_quota():
+                self._refused += 1
+                return REFUSAL
             self._calls += 1
             kind, body_bytes = EVENTS["content-type"], zero_cost_answer_events(self._model, body)
             await asyncio.sleep(next(self._latencies))
@@ -57,6 +71,15 @@ class Latent:
         )
         return head.encode() + body_bytes
 
+    def _is_over_quota(self) -> bool:
+        """Return whether the quota is used up, else count the call."""
+        now = time.monotonic()
+        is_full = self._quota and len(self._recent) == self._quota
+        if is_full and now - self._recent[0] < MINUTE:
+            return True
+        self._recent.append(now)
+        return False
+
 
 def serve_latent_model() -> None:
     options = argparse.ArgumentParser(prog="python -m benchmarks.latent_model", description=__doc__)
@@ -64,15 +87,22 @@ def serve_latent_model() -> None:
     options.add_argument(
         "--steps", type=int, default=1000, help="model calls of the tactical phase"
     )
+    options.add_argument("--quota", type=int, default=0, help="most calls within any minute")
     arguments = options.parse_args()
-    latent = Latent(ZeroCost(steps=arguments.steps), arguments.delay)
+    latent = Latent(ZeroCost(steps=arguments.steps), arguments.delay, arguments.quota)
     asyncio.run(latent.serve(lambda address: print(f"listening on {address}", flush=True)))
 
 
 async def count_latent_model_calls(endpoint: str) -> int:
-    """Return the number of calls the model has received."""
+    """Return the number of calls the model has answered."""
+    return (await count_latent_model_answers(endpoint))[0]
+
+
+async def count_latent_model_answers(endpoint: str) -> tuple[int, int]:
+    """Return how many calls the model has answered, and how many it has refused."""
     async with httpx2.AsyncClient(timeout=60) as client:
-        return int((await client.get(endpoint)).text)
+        answered, refused = (await client.get(endpoint)).text.split()
+        return int(answered), int(refused)
 
 
 if __name__ == "__main__":

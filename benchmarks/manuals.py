@@ -6,11 +6,10 @@ their page. It also compares the requirements with those of the first file: the 
 PDF, HTML and DOCX should have the same ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
+import os
 import re
 import resource
 import shutil
@@ -29,6 +28,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from benchmarks.drift import serve_drifting_model
+from config.layers import VARIABLE
 from engine.development import development_server
 from rehearsal import rehearse
 
@@ -111,6 +111,11 @@ def _manual_quote_letters(text: str) -> str:
 async def measure_manuals(files: list[Path]) -> dict[Path, ManualExtraction]:
     with tempfile.TemporaryDirectory() as folder:
         root = Root.open(Path(folder) / "root", create=True)
+        # A start may name only files of folders that the worker's configuration allows.
+        allowed = {"start": {"documents": sorted({str(file.parent) for file in files})}}
+        (Path(folder) / "defaults.yaml").write_text(json.dumps(allowed))
+        layers = (folder, os.environ.get(VARIABLE))
+        os.environ[VARIABLE] = os.pathsep.join(filter(None, layers))
         async with (
             development_server(ui=False) as running,
             serve_drifting_model(running.client, root, rehearse, QUEUE),

@@ -1,7 +1,5 @@
 """Option values of the benchmarks: numbers with which something is measured."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from contextlib import suppress
@@ -10,11 +8,7 @@ _LARGEST = 100_000
 
 
 def parse_whole_number(text: str) -> int:
-    """Parse a whole number above zero.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no such number.
-    """
+    """Parse a whole number above zero. Raises ArgumentTypeError: the text is no such number."""
     if text.isascii() and text.isdigit() and 0 < int(text) <= _LARGEST:
         return int(text)
     raise argparse.ArgumentTypeError(
@@ -23,11 +17,7 @@ def parse_whole_number(text: str) -> int:
 
 
 def parse_positive_number(text: str) -> float:
-    """Parse a finite number above zero.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no such number.
-    """
+    """Parse a finite number above zero. Raises ArgumentTypeError: the text is no such number."""
     with suppress(ValueError):
         number = float(text)
         if number > 0 and math.isfinite(number):

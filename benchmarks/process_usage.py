@@ -1,7 +1,5 @@
 """Starts processes of this repository, reads from /proc what they use, and limits it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -65,8 +63,7 @@ def process_name(process: int) -> str:
 def limited_process_cpu(process: int, share: float) -> Iterator[None]:
     """Limit a process to this share of a core, by a control group of its own.
 
-    Raises:
-        SystemExit: The machine has no such groups, or the user may not create one.
+    Raises SystemExit: the machine has no such groups, or the user may not create one.
     """
     unified = (_CGROUPS / "cgroup.controllers").exists()
     group = (_CGROUPS if unified else _CGROUPS / "cpu") / f"longhaul-benchmark-{process}"

@@ -5,8 +5,6 @@ what resources? And with a model that takes no time, how many steps a second doe
 compared with the bare engine at the same concurrency; server, model and worker share the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gc
@@ -24,8 +22,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.checkpoints import Root
-from benchmarks.bare_engine import Bare, do_nothing, do_nothing_locally
-from benchmarks.bare_runs import run_bare_waiting
+from benchmarks.bare_engine import Bare, do_nothing, do_nothing_locally, run_bare_waiting
 from benchmarks.benchmark_jobs import benchmark_job_start, serve_benchmark_jobs
 from benchmarks.latent_model import count_latent_model_calls
 from benchmarks.option_values import parse_positive_number, parse_whole_number
@@ -163,7 +160,6 @@ async def _run_busy_jobs(
 
 
 def print_scale_table(figures: dict[str, Any]) -> None:
-    """Print the table."""
     latency, jobs, busy = figures["latency"], figures["jobs"], figures["busy"]
     table = Table(title=f"{jobs} jobs, {latency:g} s a model call, one worker process")
     table.add_column()

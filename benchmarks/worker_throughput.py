@@ -8,8 +8,6 @@ processes can be compared with one on a machine that has no core for each of the
 then, they lose to each other and not to the machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

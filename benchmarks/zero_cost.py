@@ -3,8 +3,6 @@
 It looks only at the todo list and the last reply, and carries its progress in its own calls.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Requests grow with the conversation, but it parses only the last reply and what 
 at the end of the body.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -75,7 +73,8 @@ def zero_cost_request_tail(body: bytes) -> dict[str, Any]:
     if start < 0:
         request: dict[str, Any] = json.loads(body)
         return request
-    messages = json.loads(b"[" + body[start:-1])
+    # Further keys may follow the messages.
+    messages, _ = json.JSONDecoder().raw_decode("[" + body[start:].decode())
     # `ZeroCost` needs only the last message and the third from the end.
     return {"messages": messages, "tools": [True]}
 

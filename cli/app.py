@@ -1,7 +1,5 @@
 """`starter.py`: registers the commands and sets exit codes."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 import sys
@@ -15,23 +13,20 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from cli.commands.config_commands import config
-from cli.commands.demo_command import demo
+from cli.commands.adopt_command import adopt
+from cli.commands.config_commands import config, init
 from cli.commands.diff_command import diff
 from cli.commands.doctor_command import doctor
 from cli.commands.evidence_command import evidence, verify
 from cli.commands.files_command import files
 from cli.commands.forget_command import forget
 from cli.commands.graph_command import graph
-from cli.commands.guards_command import guards
-from cli.commands.init_command import init
-from cli.commands.list_command import list_
-from cli.commands.log_command import log
+from cli.commands.learning_commands import guards, traces
+from cli.commands.look_commands import list_, log, report, show, watch
 from cli.commands.mcp_command import mcp
-from cli.commands.report_command import report
 from cli.commands.requirements_command import requirements
+from cli.commands.sandbox_command import sandbox
 from cli.commands.schedules_commands import schedules
-from cli.commands.show_command import show
 from cli.commands.signal_commands import (
     answer,
     approve,
@@ -44,11 +39,9 @@ from cli.commands.signal_commands import (
     rewind,
     tell_job,
 )
-from cli.commands.start_commands import fork, project, start
+from cli.commands.start_commands import demo, fork, project, start
 from cli.commands.tools_command import tools
-from cli.commands.traces_command import traces
 from cli.commands.trial_command import trial
-from cli.commands.watch_command import watch
 from cli.output import (
     FAILED,
     LONGEST,
@@ -96,10 +89,10 @@ app.command("list", rich_help_panel=_LOOK)(list_)
 for look in (show, watch, files, diff, log, report, evidence, verify, traces, requirements, graph):
     app.command(rich_help_panel=_LOOK)(look)
 app.command("tell", rich_help_panel=_STEER)(tell_job)
-for steer in (pause, resume, rewind, cancel, limit, answer, approve, deny, bypass):
+for steer in (pause, resume, rewind, cancel, limit, answer, approve, deny, bypass, adopt):
     app.command(rich_help_panel=_STEER)(steer)
 app.add_typer(config, name="config", rich_help_panel=_SET_UP)
-for set_up in (doctor, tools, guards, init, forget, mcp):
+for set_up in (doctor, sandbox, tools, guards, init, forget, mcp):
     app.command(rich_help_panel=_SET_UP)(set_up)
 
 

@@ -1,7 +1,5 @@
 """The demo: server, worker and a real job in one process."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys
@@ -39,8 +37,6 @@ LEAVING_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class DemoJob:
-    """The demo's job."""
-
     id: str
     data: dict[str, Any]
     workspace: Path
@@ -48,8 +44,6 @@ class DemoJob:
 
 @dataclass
 class DemoProgress:
-    """Progress of the demo."""
-
     started: bool = False
     code: int | None = None
     """Exit code, once the job has ended."""
@@ -59,7 +53,6 @@ async def run_demo(agent: str, document: Path | None, *, keep: bool, json: bool)
     """Run the demo and return its exit code.
 
     Args:
-        agent: Agent of the job.
         document: Document the job works on; None for the shipped one.
         keep: Whether server and worker keep running afterwards, until Ctrl-C.
         json: Whether to print the result as JSON.

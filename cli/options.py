@@ -1,14 +1,9 @@
 """Arguments and options that several commands share."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    pass
 
 MOMENT = "The start of this phase, or `now`."
 

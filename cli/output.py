@@ -1,7 +1,5 @@
 """Output of commands: results to standard output, everything else to standard error."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import sys
@@ -32,7 +30,6 @@ class UserError(Refusal):
 
 
 def result_console() -> Console:
-    """Return the console for results."""
     return Console(soft_wrap=True, highlight=False)
 
 
@@ -106,7 +103,6 @@ def render_text_table(
 
     Args:
         rows: A value for each name.
-        names: The columns.
         width: The most that a line may have; without it nothing is cut.
         narrowed: The columns to cut until the lines fit, in this order, with the least that stays;
             one of which nothing would stay is left out.

@@ -1,7 +1,5 @@
 """Errors of the Temporal server, as a command reports them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Data of the command `tools`: the registry, and the tools offered to an agent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -62,17 +60,13 @@ class ToolListing:
 
 @dataclass(frozen=True)
 class AgentTools:
-    """The tools of an agent."""
-
     agent: str
     kinds: dict[str, list[ToolListing]]
     """Tools per kind of phase; for a reviewer, those of a review."""
     servers: list[str]
     """MCP servers, which add tools in tactical phases."""
     file: str
-    """The agent's file."""
     guard_files: dict[str, str]
-    """The file of each of its guards."""
 
 
 def full_tool_listing() -> list[ToolListing]:

@@ -9,8 +9,6 @@ The shipped configuration is the base, with the folders of LONGHAUL_CONFIG above
 graph's schema are merged, and an agent that extends its own name is merged over the weaker agent.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from copy import deepcopy
@@ -26,13 +24,14 @@ from config.agent_inheritance import (
     agent_path,
     layer_agents,
     merge_agent,
+    parse_agent_override,
+    set_agent_key,
     unknown_agent_message,
 )
-from config.agent_overrides import parse_agent_override, set_agent_key
-from config.graph_files import extend_graph_schema, load_layered_graph_schema
 from config.guard_files import load_guards, locate_guards
 from config.layers import SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
+from config.schema.graph import GraphSchema
 from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
 from config.schema.start import StartRights
@@ -56,7 +55,6 @@ def agent_names(folder: Path = SHIPPED) -> list[str]:
 
 
 def agent_file(name: str, folder: Path = SHIPPED) -> Path:
-    """The file that an agent is read from."""
     return configuration_layers(folder).find_file(agent_path(name))
 
 
@@ -71,7 +69,6 @@ def load_agent(
     """The agent's configuration with everything resolved.
 
     Args:
-        name: Name of the agent.
         overrides: Values by dotted key, from `--set`; merged last.
         folder: The base folder, with `defaults.yaml`, `agents/` and `prompts/`.
         reviews: Whether it reviews another agent's work; its own work is then not reviewed.
@@ -102,15 +99,11 @@ def load_agent(
             f"{source}: review.agent: "
             f"{unknown_agent_message(checked.review.agent, agent_names(folder))}"
         )
-    roles = checked.prompt_files
     return AgentConfig(
         **checked.model_dump(),
         name=name,
         rules=_load_agent_guards(checked.guards, _agent_guard_folders(merged, layers), source),
-        templates={
-            role: read_prompt_template(layers.find_file(f"prompts/{file}"), role)
-            for role, file in roles.items()
-        },
+        templates=_read_prompt_templates(checked.prompt_files, layers),
         instructions_template=read_instructions_template(
             [
                 layers.find_file(f"agents/{agent}/instructions.md")
@@ -123,6 +116,14 @@ def load_agent(
         graph_schema=extend_graph_schema(load_layered_graph_schema(layers), checked.graph, source),
         reviewer=_load_reviewer_agent(checked, folder),
     )
+
+
+def _read_prompt_templates(files: dict[str, str], layers: Layers) -> dict[str, str]:
+    """The templates of roles, each from the strongest folder that has its file."""
+    return {
+        role: read_prompt_template(layers.find_file(f"prompts/{file}"), role)
+        for role, file in files.items()
+    }
 
 
 def _all_agents(folder: Path) -> list[AgentConfig]:
@@ -155,16 +156,16 @@ def _reviewer_name(agent: AgentFile) -> str:
 
 def _settle_reviewer_defaults(merged: MergedAgentFile, reviewed: AgentFile | None) -> None:
     """Replace what a reviewer has from the defaults: it has no reviewer, and the job's model."""
-    own = merged.own_content
-    merged.content["review"] = own.get("review")
+    content = merged.own_content
+    merged.content["review"] = content.get("review")
     if reviewed is None:
         return
     model = reviewed.phase_models.get("strategic", reviewed.model).model_dump()
-    own_model = own.get("model") or {}
+    own_model = content.get("model") or {}
     merged.content["model"] = {**model, **own_model} if isinstance(own_model, dict) else own_model
     if not own_model:
         fallbacks = [each.model_dump() for each in reviewed.fallbacks]
-        phase_models = own.get("phase_models") or {}
+        phase_models = content.get("phase_models") or {}
         merged.content.update({"phase_models": phase_models, "fallbacks": fallbacks})
 
 
@@ -193,9 +194,9 @@ def _agent_guard_folders(merged: MergedAgentFile, layers: Layers) -> list[Path]:
     return [layer / place for place in places for layer in layers.folders]
 
 
-def agent_guard_files(name: str, folder: Path = SHIPPED) -> dict[str, Path]:
+def agent_guard_files(name: str) -> dict[str, Path]:
     """The file of each guard in an agent's configuration, by name. Raises ConfigError."""
-    layers = configuration_layers(folder)
+    layers = configuration_layers()
     merged = merge_agent(name, layers, [])
     located = locate_guards(
         _validate_agent_file(merged, {}).guards, _agent_guard_folders(merged, layers)
@@ -235,15 +236,15 @@ def amend_agent_config(
             f"{short_error_value(config.guards)}: a fork "
             "keeps the guards of the job it goes on from; start a new job to have others"
         )
-    before, roles = config.prompt_files, checked.prompt_files
-    templates = {
-        role: read_prompt_template(configuration_layers(folder).find_file(f"prompts/{file}"), role)
-        for role, file in roles.items()
-        if file != before.get(role)
+    layers, before = configuration_layers(folder), config.prompt_files
+    changed = {
+        role: file for role, file in checked.prompt_files.items() if file != before.get(role)
     }
-    follows: dict[str, Any] = {"templates": config.templates | templates}
+    follows: dict[str, Any] = {
+        "templates": config.templates | _read_prompt_templates(changed, layers)
+    }
     if checked.graph != config.graph:
-        base = load_layered_graph_schema(configuration_layers(folder))
+        base = load_layered_graph_schema(layers)
         follows["graph_schema"] = extend_graph_schema(base, checked.graph, Path(config.name))
     if _reviewer_name(checked) != _reviewer_name(config):
         follows["reviewer"] = _load_reviewer_agent(checked, folder)
@@ -304,3 +305,67 @@ def _complete_agent_models(merged: dict[str, Any], renamed: bool) -> None:
         merged["fallbacks"] = [complete_model(other) for other in fallbacks]
     if isinstance(judge := merged.get("judge"), dict):
         merged["judge"] = {**judge, "model": complete_model(judge.get("model") or {})}
+
+
+def load_graph_schema(path: Path) -> GraphSchema:
+    """The schema in the file; empty without a file.
+
+    Raises ConfigError: the file is invalid; the message names file and key.
+    """
+    if not path.exists():
+        return GraphSchema()
+    schema = read_yaml_model(path, GraphSchema)
+    if unmet := schema.find_undeclared():
+        raise ConfigError(f"{path}: {unmet}")
+    return schema
+
+
+def extend_graph_schema(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
+    """The schema extended by an agent's own kinds.
+
+    An existing kind may get further properties and ends. Its present ones cannot change, since
+    other jobs rely on them.
+
+    Raises:
+        ConfigError: the extension is invalid; the message names the agent's file and the key.
+    """
+    schema = base.model_copy(deep=True)
+    for name, node in more.nodes.items():
+        present = schema.nodes.setdefault(name, node)
+        if present.key != node.key:
+            raise ConfigError(
+                f"{source}: graph.nodes.{name}.key: found {node.key!r}, expected {present.key!r}, "
+                "which the graph has"
+            )
+        present.known_by += [each for each in node.known_by if each not in present.known_by]
+    for name, relation in more.relations.items():
+        known = schema.relations.setdefault(name, relation)
+        known.ends += [pair for pair in relation.ends if pair not in known.ends]
+    for group, theirs, ours in (
+        ("nodes", more.nodes, schema.nodes),
+        ("relations", more.relations, schema.relations),
+    ):
+        for name in theirs:
+            have = ours[name].properties
+            for key, declared in theirs[name].properties.items():
+                if have.setdefault(key, declared) != declared:
+                    raise ConfigError(
+                        f"{source}: graph.{group}.{name}.properties.{key}: the graph declares it "
+                        "otherwise, expected a name of its own"
+                    )
+    if unmet := schema.find_undeclared():
+        raise ConfigError(f"{source}: graph.{unmet}")
+    return schema
+
+
+def load_layered_graph_schema(layers: Layers) -> GraphSchema:
+    """The shipped graph schema with the additions of each folder above.
+
+    Raises ConfigError: a schema is invalid; the message names file and key.
+    """
+    shipped, *additions = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
+    schema = load_graph_schema(shipped)
+    for path in additions:
+        if path.is_file():
+            schema = extend_graph_schema(schema, read_yaml_model(path, GraphSchema), path)
+    return schema

@@ -4,8 +4,6 @@ An agent file is merged over the one it `extends` (another agent's name; without
 defaults). Mappings merge key by key; lists and plain values replace the earlier ones.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +54,7 @@ def agent_path(name: str) -> str:
 def extended_agents(name: str, folder: Path) -> list[str]:
     """The agents that an agent extends, the nearest first; empty if it extends only the defaults.
 
-    Raises:
-        ConfigError: unknown agent, unreadable file, or a cycle.
+    Raises ConfigError: unknown agent, unreadable file, or a cycle.
     """
     merged = merge_agent(name, configuration_layers(folder), [])
     return [each for each in dict.fromkeys(merged.agents) if each != name]
@@ -76,7 +73,6 @@ def merge_agent(name: str, layers: Layers, extending: list[str]) -> MergedAgentF
     """The file of an agent, merged.
 
     Args:
-        name: Name of the agent.
         layers: The folders to look in.
         extending: The agents that led here; one that comes up again is a circle.
 
@@ -136,3 +132,30 @@ def merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]
         both = isinstance(present, dict) and isinstance(value, dict)
         result[key] = merge_mappings(present, value) if both else value  # type: ignore[arg-type]
     return result
+
+
+def parse_agent_override(text: str) -> int | str:
+    """Parse an integer; return other text unchanged, for the schema to refuse."""
+    return int(text) if text.isdecimal() and len(text) < 20 else text
+
+
+def overridden_agent_value(overrides: dict[str, object], key: str) -> object:
+    """The overriding value of a dotted key, in nested or dotted form; None without one."""
+    content: Any = {}
+    for name, value in overrides.items():
+        set_agent_key(content, name, value)
+    for part in key.split("."):
+        content = content.get(part) if isinstance(content, dict) else None
+    return content
+
+
+def set_agent_key(merged: dict[str, Any], dotted: str, value: object) -> None:
+    *parents, last = dotted.split(".")
+    section = merged
+    for key in parents:
+        inner = section.get(key)
+        # A copy, since other agents share the mapping.
+        section[key] = dict(inner) if isinstance(inner, dict) else {}
+        section = section[key]
+    # As in files, a mapping is merged key by key.
+    section[last] = merge_mappings(section, {last: value})[last]

@@ -3,8 +3,6 @@
 They check less than `starter.py config check`, which also reads the files that a file refers to.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -52,6 +50,7 @@ OF_PROJECTS = {
     "notify": "Where messages about the project and its jobs are sent, like an agent's "
     "[`notify`](people.md#notifications); that of its agents if left out.",
     "history_events": "Events after which the project continues as new; 1000 if left out.",
+    "by": "Who starts it; `starter.py` fills it in.",
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _KINDS: dict[Kind, Any] = {

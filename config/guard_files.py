@@ -1,7 +1,5 @@
 """Reads guard files. Each error names the file, the line, and what was expected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,8 +38,7 @@ Place = tuple[str | int, ...]
 def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
     """The guards of the named files; each file is read from the first folder that has it.
 
-    Raises:
-        ConfigError: a file is missing or invalid; the message names file and line.
+    Raises ConfigError: a file is missing or invalid; the message names file and line.
     """
     return [guard for _, guard in locate_guards(names, folders)]
 
@@ -137,8 +134,7 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
 def render_guard_argument(template: object, names: dict[str, Any]) -> object:
     """Render a new argument from its template; values other than text are returned unchanged.
 
-    Raises:
-        ConfigError: the template uses an undefined name.
+    Raises ConfigError: the template uses an undefined name.
     """
     if not isinstance(template, str):
         return template

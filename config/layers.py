@@ -1,7 +1,5 @@
 """The folders of a configuration: the shipped one, and the user's own above it."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,6 @@ SHIPPED = Path(__file__).parent
 VARIABLE = "LONGHAUL_CONFIG"
 TOOLS = "tools"
 KNOWN = ("agents", "prompts", "guards", "phrases", "graph", "requirements", TOOLS)
-"""Subfolders that are read."""
 DEFAULTS = "defaults.yaml"
 
 
@@ -40,7 +37,7 @@ class Layers:
         """The files of this name in all folders, the strongest first."""
         return [path for folder in self.folders if (path := folder / relative).is_file()]
 
-    def below(self, path: Path) -> Layers:
+    def below(self, path: Path) -> "Layers":
         """The folders weaker than the one that contains the path."""
         holder = next(n for n, folder in enumerate(self.folders) if path.is_relative_to(folder))
         return Layers(self.folders[holder + 1 :])
@@ -58,8 +55,7 @@ class Layers:
 def configuration_layers(shipped: Path = SHIPPED) -> Layers:
     """The folders of LONGHAUL_CONFIG, later ones stronger, above the shipped folder.
 
-    Raises:
-        ConfigError: an entry is not a folder, or contains no configuration.
+    Raises ConfigError: an entry is not a folder, or contains no configuration.
     """
     named = [text for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text.strip()]
     folders = []

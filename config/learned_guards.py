@@ -6,8 +6,6 @@ A job reads them at its start and pins them. They are files rather than records 
 that a start needs no store, and people can read and edit them.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Sequence
@@ -43,7 +41,6 @@ class LearnedRevision(Data):
     since: int
     """Time of the last change to the guard itself, epoch seconds; counts begin there."""
     why: str
-    """Reason of this revision."""
     agent: str
     """The agent whose jobs it applies to."""
     project: str = ""
@@ -130,7 +127,6 @@ class LearnedGuards:
         """The guards of a new job: the agent's own, and learned ones that are active or on trial.
 
         Args:
-            agent: The agent's name.
             project: The project that the job works for; empty for none.
             agent_guards: The agent's own guards; a learned one of the same name is ignored.
         """
@@ -154,8 +150,7 @@ class LearnedGuards:
     def acting_revision(self, newest: LearnedRevision) -> LearnedRevision | None:
         """The acting revision: the newest, or the one that the newest is to replace; None if none.
 
-        Raises:
-            ConfigError: the revision's file is missing or invalid.
+        Raises ConfigError: the revision's file is missing or invalid.
         """
         if newest.stage == "active":
             return newest

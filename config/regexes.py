@@ -1,7 +1,5 @@
 """Regular expressions written by people and models (RE2), which match in linear time."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -17,7 +15,6 @@ def compile_pattern(pattern: str, *, any_case: bool = False, memory: int | None 
 
     Args:
         pattern: The regular expression.
-        any_case: Whether to ignore case.
         memory: Most bytes of the compiled pattern; None for the engine's own limit.
     """
     return re2.compile(pattern, options=_regex_options(any_case=any_case, memory=memory))

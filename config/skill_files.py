@@ -1,7 +1,5 @@
 """Reads the front matter of a `SKILL.md` leniently, with warnings for format violations."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 
@@ -24,12 +22,7 @@ class ParsedSkill(NamedTuple):
 
 
 def parse_skill(text: str, folder: str) -> ParsedSkill:
-    """Parse the skill that a file declares.
-
-    Args:
-        text: Content of the file.
-        folder: Name of the folder that contains it.
-    """
+    """Parse the skill that a file declares."""
     fields, warnings = _read_skill_fields(text)
     description = one_line(_skill_field_text(fields.get("description")), MOST_DESCRIPTION)
     if not description:

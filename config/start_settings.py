@@ -5,8 +5,6 @@ which of its files are read, and where its keys go. Every way into a configurati
 starts, projects, trials, forks, schedules, and settings of running jobs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,8 +12,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from config.schema.agent import AgentFile, ConfigError
-from config.schema.agent_sections import Embeddings, ModelConfig
+from config.schema.model_settings import Embeddings, ModelConfig
 from config.schema.notifications import Notify
+from config.schema.signers import SignedApproval
 from config.schema.start import ALL, HARMLESS, StartRights
 from protocol.publishing import Publish
 from protocol.repository_start import STAGED, RepositoryStart
@@ -25,7 +24,9 @@ _RUNS_CODE = "it names what runs on the worker"
 _READS_FILES = "it names files of the worker"
 _REACHES_OUT = "it decides what the worker's network and variables are open to"
 _MOVES_DATA = "it decides where data and keys of the worker go"
+_SAYS_WHO = "it decides whose approval counts"
 _REASONS = {
+    "signers": _SAYS_WHO,
     "hooks": _RUNS_CODE,
     "mcp": _RUNS_CODE,
     "skills": _READS_FILES,
@@ -43,6 +44,8 @@ _REASONS = {
 """Keys that a start may not set unless they are named, each with the reason."""
 _COMMANDS = ("tools", "verifiers", "tests", "todos", "shell.setup")
 """Keys that lead to commands, harmless only in a sandbox."""
+QUOTA = ("model", "requests_per_minute")
+"""The key that stands for the quota, whichever model has it."""
 _FILES = ("prompts", "guards", "judge.prompt", "review.agent")
 """Keys that name files of the configuration."""
 Models = Callable[[], Iterable[AgentFile]]
@@ -102,6 +105,9 @@ def _harm(path: tuple[str, ...], before: AgentFile, after: AgentFile) -> str:
         files += [after.review.agent] if after.review else []
         if any("/" in name or "\\" in name or name.startswith(".") for name in files):
             return _READS_FILES
+    signed = [entry for entry in before.approve if isinstance(entry, SignedApproval)]
+    if path[0] == "approve" and any(entry not in after.approve for entry in signed):
+        return _SAYS_WHO
     if path[0] == "notify" and not _keeps_keys(before.notify, after.notify):
         return _MOVES_DATA
     return ""
@@ -120,11 +126,13 @@ def check_start_models(
 ) -> None:
     """Refuse a model that is not configured, and a key for an address it was not configured for.
 
-    Raises:
-        ConfigError: As `check_start_settings`.
+    Raises ConfigError: as `check_start_settings`.
     """
     if ALL in rights.set:
         return
+    quotas = {_quota(model) for model in _models(before)}
+    if not quotas.issuperset(map(_quota, _models(after))) and not _is_named(QUOTA, rights.set):
+        raise _setting_error(".".join(QUOTA), "all jobs share an endpoint's quota")
     known = [before]
     for model in _models(after):
         name = getattr(model, "name", None)
@@ -150,6 +158,10 @@ def _models(agent: AgentFile) -> list[ModelConfig | Embeddings]:
     models = [agent.model, *agent.phase_models.values(), *agent.fallbacks]
     models += [agent.judge.model] if agent.judge else []
     return [*models, *([agent.embeddings] if agent.embeddings else [])]
+
+
+def _quota(model: ModelConfig | Embeddings) -> tuple[int | None, ...]:
+    return tuple(getattr(model, key, None) for key in ("requests_per_minute", "tokens_per_minute"))
 
 
 def _known_names(agents: list[AgentFile]) -> set[str]:

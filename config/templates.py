@@ -1,7 +1,5 @@
 """Reads, checks and renders prompt templates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,7 +15,7 @@ PROMPT_VERSION = 2
 _SYSTEM = frozenset(
     {
         *("agent", "description", "number", "min_todos", "max_todos", "workspace_tokens"),
-        *("deferred", "later", "most_calls", "skills", "workspace"),
+        *("deferred", "ends_job", "later", "most_calls", "skills", "workspace"),
     }
 )
 _ORIENTATION = frozenset(
@@ -50,7 +48,6 @@ def read_prompt_template(path: Path, role: str = "") -> str:
     """A file of `prompts/`, without its front matter.
 
     Args:
-        path: The file.
         role: The prompt's role in the agent's file; without one, names of all roles are allowed.
 
     Raises:

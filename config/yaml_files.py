@@ -1,7 +1,5 @@
 """Reads configuration files. Every error is a `ConfigError` that names the file."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from difflib import get_close_matches
@@ -134,12 +132,7 @@ _UNSAID = ("missing", "credential", "extra_forbidden")
 
 
 def explain_yaml_error(error: ValidationError, kind: type[BaseModel]) -> str:
-    """The first errors of a validation in one line: key, expected, found.
-
-    Args:
-        error: The error.
-        kind: The schema, for the known keys.
-    """
+    """The first errors of a validation in one line: key, expected, found."""
     return "; ".join(
         f"{validation_error_key(item['loc'])}: "
         + lowered_validation_error(validation_error_message(item))

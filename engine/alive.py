@@ -5,8 +5,6 @@ LONGHAUL_ALIVE at an interval, and the service there, which is made for this, te
 request came for some time. A worker that cannot serve jobs sends none.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -8,8 +8,6 @@ can send plain JSON from the Web UI. An undecryptable payload is passed on uncha
 in its metadata; the converter turns it into an error, or into a value that is visibly refused.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import os
@@ -26,7 +24,7 @@ from engine.setup_errors import SetupError
 from protocol.payload_reading import ENCRYPTED
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    pass
 
 FILE_VARIABLE = "LONGHAUL_CODEC_KEYS_FILE"
 KEY_BYTES = 32
@@ -94,8 +92,7 @@ def _leave_payload_encrypted(payload: Payload, reason: str) -> Payload:
 def keys_from_environment(environment: Mapping[str, str] = os.environ) -> dict[str, bytes]:
     """Return the keys by id, the encrypting one first; empty without keys.
 
-    Raises:
-        SetupError: The variable or its file does not contain valid keys.
+    Raises SetupError: the variable or its file does not contain valid keys.
     """
     text, where = environment.get(VARIABLE, ""), VARIABLE
     if file := environment.get(FILE_VARIABLE, ""):
@@ -137,8 +134,7 @@ def _decode_base64_codec_key(text: str) -> bytes:
 def data_converter(environment: Mapping[str, str] = os.environ) -> DataConverter:
     """Return the converter of clients and workers; it encrypts if the environment has keys.
 
-    Raises:
-        SetupError: The environment's keys cannot be used.
+    Raises SetupError: the environment's keys cannot be used.
     """
     keys = keys_from_environment(environment)
     return encrypting_converter(keys) if keys else DATA_CONVERTER

@@ -1,7 +1,5 @@
 """Temporal's address and the client for it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Mapping
@@ -24,6 +22,8 @@ from protocol.short_text import one_line
 
 DEFAULT_ADDRESS = "localhost:7233"
 CONNECT_SECONDS = 5.0
+ROOT_MARK = "/root:"
+"""What precedes the id of the workspaces root in the identity of a worker."""
 MAX_ERROR_CHARACTERS = 200
 """Most characters of an SDK error in a message."""
 _LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}
@@ -84,8 +84,7 @@ def plain_connection_runtime() -> Runtime:
 def client_options() -> dict[str, Any]:
     """Return arguments for `Client.connect`; `target_host` and `namespace` are always present.
 
-    Raises:
-        SetupError: The configuration cannot be read.
+    Raises SetupError: the configuration cannot be read.
     """
     # The SDK treats a missing file like an empty one.
     if (file := os.environ.get("TEMPORAL_CONFIG_FILE")) and not Path(file).exists():

@@ -6,8 +6,6 @@ payload becomes a value with the reason, and the workflow refuses it visibly. If
 (activity requests and results), an unsuitable payload is an error as usual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -134,7 +132,7 @@ class RedactingFailureConverter(DefaultFailureConverter):
     ) -> None:
         # Calls this method again for each cause.
         super().to_failure(exception, payload_converter, failure)
-        # Workflows see only redacted results, and their sandbox could not load the patterns.
+        # Workflows see only redacted results, and must not load the patterns.
         if activity.in_activity():
             # By name and late, like all activities (`engine.service`).
             redact = import_module("activities.redaction.secrets").redact

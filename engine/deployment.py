@@ -1,12 +1,13 @@
 """A worker's version of the code, for Temporal's worker versioning."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import os
 import re
+import subprocess
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
@@ -66,8 +67,33 @@ def pinned_deployment_version(name: str, build: str) -> WorkerDeploymentConfig:
 
 
 @cache
+def worker_build_id() -> str:
+    """Return release, commit if this is a checkout, and code of an unversioned worker.
+
+    The histories of its jobs record it, so people find the version that a job needs.
+    """
+    try:
+        release = version("longhaul-agents")
+    except PackageNotFoundError:
+        release = ""
+    parts = (release, _checkout_commit(Path(__file__).parents[1]), unversioned_build_id()[:12])
+    return "-".join(filter(None, parts))
+
+
+def _checkout_commit(folder: Path) -> str:
+    """Return the commit of a checkout, in short; empty if git does not say."""
+    command = ["git", "-C", str(folder), "rev-parse", "--short=10", "HEAD"]
+    with suppress(OSError, subprocess.SubprocessError):
+        if (folder / ".git").exists():
+            return subprocess.run(
+                command, capture_output=True, text=True, timeout=5, check=True
+            ).stdout.strip()
+    return ""
+
+
+@cache
 def unversioned_build_id(packages: tuple[str, ...] = REPLAYED) -> str:
-    """Return a hash of the workflows' code, which the history of an unversioned worker records.
+    """Return a hash of the workflows' code.
 
     The SDK's default hashes every loaded module, which delays the start by an eighth of a second.
     """

@@ -3,8 +3,6 @@
 The demo, the tests and the benchmarks use it. A deployment brings its own server.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import AsyncIterator
@@ -57,14 +55,12 @@ class DevelopmentServer:
     address: str
     """`host:port` for clients."""
     ui: str | None
-    """Address of the Web UI."""
 
 
 def find_temporal_binary() -> Path:
     """Return the Temporal binary of this Python environment, else the one in PATH.
 
-    Raises:
-        SetupError: There is no binary.
+    Raises SetupError: there is no binary.
     """
     # Not resolved, since a virtual environment's interpreter is a link to another folder.
     beside = Path(sys.executable).parent / "temporal"
@@ -137,8 +133,4 @@ async def development_server(
             runtime=plain_connection_runtime(),
             grpc_compression=GrpcCompression.NONE,
         )
-        yield DevelopmentServer(
-            client=client,
-            address=address,
-            ui=f"http://localhost:{ui_port}" if ui else None,
-        )
+        yield DevelopmentServer(client, address, f"http://localhost:{ui_port}" if ui else None)

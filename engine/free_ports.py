@@ -1,7 +1,5 @@
 """Free ports of this machine for processes that we start."""
 
-from __future__ import annotations
-
 import random
 import socket
 

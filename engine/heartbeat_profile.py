@@ -6,8 +6,6 @@ worker counts as lost after 20 seconds, and a model call of 20 seconds sends one
 nothing.
 """
 
-from __future__ import annotations
-
 import os
 from datetime import timedelta
 from typing import Any
@@ -53,8 +51,7 @@ class QuickHeartbeats(Interceptor):
 def heartbeat_interceptors() -> list[Interceptor]:
     """Return the interceptor of the profile that LONGHAUL_HEARTBEAT names.
 
-    Raises:
-        SetupError: there is no such profile.
+    Raises SetupError: there is no such profile.
     """
     profile = os.environ.get(VARIABLE) or "default"
     if profile not in ("default", "quick"):

@@ -4,24 +4,20 @@ The SDK's replay compares the kinds and the order of commands with a history. It
 what is in them, and a history has no arguments of local activities: both are in what is kept here.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from temporalio.api.common.v1 import Payload
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import WorkflowHistory
-from temporalio.converter import DataConverter, StorageDriverStoreContext
-from temporalio.worker import Replayer, WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
-from temporalio.workflow import Info
+from temporalio.converter import DataConverter
+from temporalio.worker import Replayer, WorkflowInstance, WorkflowInstanceDetails
 
 from engine.connection import plain_connection_runtime
 from engine.service import job_workflows
-from engine.workflow_sandbox import sandbox_runner
+from engine.workflow_runner import JobWorkflowRunner, WrappedInstance
 from protocol.short_text import one_line
 
 MAX_REASON = 300
@@ -77,47 +73,27 @@ async def replay_runs(
     return runs
 
 
-class _RecordingRunner(WorkflowRunner):
-    """The sandbox of workers, with a record of what the run commands."""
+class _RecordingRunner(JobWorkflowRunner):
+    """The runner of workers, with a record of what the run commands."""
 
     def __init__(self) -> None:
-        self._sandbox = sandbox_runner()
+        super().__init__()
         self.run = ReplayedRun()
 
-    def prepare_workflow(self, defn: Any) -> None:
-        self._sandbox.prepare_workflow(defn)
-
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        return _RecordingInstance(self._sandbox.create_instance(det), self.run)
-
-    def set_worker_level_failure_exception_types(
-        self, types: Sequence[type[BaseException]]
-    ) -> None:
-        self._sandbox.set_worker_level_failure_exception_types(types)
+        return _RecordingInstance(super().create_instance(det), self.run)
 
 
-class _RecordingInstance(WorkflowInstance):
+class _RecordingInstance(WrappedInstance):
     def __init__(self, inner: WorkflowInstance, run: ReplayedRun) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._run = run
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        completion = self._inner.activate(act)
+        completion = super().activate(act)
         for command in completion.successful.commands:
             _record_command(self._run, command)
         return completion
-
-    def get_serialization_context(self, command_info: Any) -> None:
-        return None
-
-    def get_external_store_context(self, command_info: Any) -> StorageDriverStoreContext:
-        return self._inner.get_external_store_context(command_info)
-
-    def get_info(self) -> Info:
-        return self._inner.get_info()
-
-    def get_thread_id(self) -> int | None:
-        return self._inner.get_thread_id()
 
 
 def _record_command(run: ReplayedRun, command: WorkflowCommand) -> None:

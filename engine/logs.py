@@ -1,7 +1,5 @@
 """The workers' log: lines of text, or of JSON with job, phase and step; without credentials."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -35,8 +33,7 @@ NATIVE = LoggingConfig(
 def log_level(otherwise: str) -> str:
     """Return the log level of the environment, else `otherwise`.
 
-    Raises:
-        SetupError: The level is unknown.
+    Raises SetupError: the level is unknown.
     """
     configured = os.environ.get(LEVEL, "").strip()
     if configured and configured.upper() not in LEVELS:
@@ -47,8 +44,7 @@ def log_level(otherwise: str) -> str:
 def log_format() -> str:
     """Return the log format of the environment: `text` or `json`.
 
-    Raises:
-        SetupError: The format is unknown.
+    Raises SetupError: the format is unknown.
     """
     configured = os.environ.get(FORMAT, "").strip().lower() or "text"
     if configured not in ("json", "text"):

@@ -1,7 +1,5 @@
 """Minimal HTTP for health checks and metrics: serve a text, fetch a text."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,8 +18,7 @@ Respond = Callable[[str], Awaitable[tuple[str, str, str]]]
 async def serve_http(variable: str, address: str, respond: Respond) -> AsyncIterator[str]:
     """Answer requests at `host:port` during the context, and yield the address.
 
-    Raises:
-        SetupError: The address is invalid or in use; the message names its variable.
+    Raises SetupError: the address is invalid or in use; the message names its variable.
     """
     host, _, port = address.rpartition(":")
     try:

@@ -1,7 +1,5 @@
 """How people call our programs: as scripts and `make` in a checkout, or as installed commands."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def open_workspaces_root(folder: Path) -> Root:
     """Open the root at this folder, and create it if it is missing.
 
-    Raises:
-        SetupError: the folder cannot be created or written to.
+    Raises SetupError: the folder cannot be created or written to.
     """
     # Imported on use: it loads libgit2, which most commands do without.
     from activities.checkpoints import Root, RootError  # noqa: PLC0415
@@ -33,8 +32,7 @@ def open_workspaces_root(folder: Path) -> Root:
 def check_open_root(root: Root) -> None:
     """Check that a root that is open is still there and writable.
 
-    Raises:
-        SetupError: its folder is gone, is another root, or cannot be written to.
+    Raises SetupError: its folder is gone, is another root, or cannot be written to.
     """
     from activities.checkpoints import RootError  # noqa: PLC0415
 
@@ -48,8 +46,7 @@ def check_open_root(root: Root) -> None:
 def check_root_writable(folder: Path) -> None:
     """Create the folder if it is missing, and check that it is writable.
 
-    Raises:
-        SetupError: the folder cannot be created or written to.
+    Raises SetupError: the folder cannot be created or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,8 +68,7 @@ def describe_unwritable_root(folder: Path, error: OSError) -> str:
 def workspaces_root() -> Path:
     """Return the absolute path of the folder with all workspaces.
 
-    Raises:
-        SetupError: The path refers to the home of an unknown user.
+    Raises SetupError: the path refers to the home of an unknown user.
     """
     configured = os.environ.get("LONGHAUL_WORKSPACES") or "workspaces"
     try:

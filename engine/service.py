@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from temporalio.client import Client
 from temporalio.worker import FixedSizeSlotSupplier, Worker, WorkerDeploymentConfig, WorkerTuner
 
+from engine.connection import ROOT_MARK
 from engine.connection import task_queue as default_task_queue
-from engine.deployment import unversioned_build_id
+from engine.deployment import worker_build_id
 from engine.heartbeat_profile import QuickHeartbeats, heartbeat_interceptors
 from engine.slots import ResponsiveSlotSupplier
-from engine.workflow_sandbox import sandbox_runner
+from engine.workflow_runner import JobWorkflowRunner
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
@@ -69,6 +70,8 @@ def build_worker(
     return Worker(
         client,
         task_queue=task_queue or default_task_queue(),
+        # Commands tell by it whether all workers of a queue serve the same root.
+        identity=f"{client.identity}{ROOT_MARK}{root.id}" if root else None,
         workflows=job_workflows() if workflows is None else workflows,
         activities=activities,
         activity_executor=ThreadPoolExecutor(SLOTS + LOCAL_SLOTS, thread_name_prefix="step"),
@@ -78,7 +81,7 @@ def build_worker(
             local_activity_supplier=FixedSizeSlotSupplier(LOCAL_SLOTS),
             nexus_supplier=FixedSizeSlotSupplier(1),
         ),
-        workflow_runner=sandbox_runner(),
+        workflow_runner=JobWorkflowRunner(),
         max_cached_workflows=max_cached_workflows,
         # After a kill, a job's next workflow task waits this long for the dead worker.
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=3),
@@ -88,13 +91,12 @@ def build_worker(
         default_heartbeat_throttle_interval=timedelta(seconds=1),
         interceptors=heartbeat_interceptors() if quick is None else [QuickHeartbeats()] * quick,
         graceful_shutdown_timeout=grace,
-        build_id=None if deployment else unversioned_build_id(),
+        build_id=None if deployment else worker_build_id(),
         deployment_config=deployment,
     )
 
 
 def job_workflows() -> list[type]:
-    """Return the workflow types of this worker."""
     # Imported by name and late, so that mere clients of Temporal do not load the workflows.
     return [
         importlib.import_module("workflows.job").Job,
@@ -102,10 +104,9 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.trial").Trial,
         importlib.import_module("workflows.learning").LearningWorkflow,
         importlib.import_module("workflows.forgetting").ForgetWorkflow,
-        importlib.import_module("workflows.notification_delivery").Notify,
+        importlib.import_module("workflows.runtime.notification_delivery").Notify,
     ]
 
 
 def job_activities(root: Root) -> list[Callable[..., Any]]:
-    """Return all activities for this workspaces root."""
     return list(importlib.import_module("activities.activity_catalogue").all_activities(root))

@@ -5,8 +5,6 @@ which costs nothing, so a worker accepts many. But when those of hundreds of job
 once, the loop is late, the server times them out, and their second attempts add to the load.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

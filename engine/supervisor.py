@@ -5,13 +5,12 @@ all on SIGINT or SIGTERM. It serves their health and the sum of their metrics at
 a single worker would use.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -20,9 +19,78 @@ from typing import NoReturn
 from engine import health, logs
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
 from engine.free_ports import free_port
-from engine.metrics_sum import MetricsSum
 from engine.minimal_http import fetch_http_text, serve_http_text
 from engine.setup_errors import SetupError
+
+SAME_EVERYWHERE = "longhaul_jobs_waiting"
+"""Gauge that each process reads from the server, so all of them report the same figures."""
+
+
+class MetricsSum:
+    """Sums samples by name and labels.
+
+    Counters and histograms never fall: the last values of an ended process stay in the sum.
+    Otherwise Prometheus would take the smaller sum for a reset of the counter.
+    """
+
+    def __init__(self) -> None:
+        self._comments: dict[str, None] = {}
+        self._types: dict[str, str] = {}
+        self._samples: dict[int, dict[str, float]] = {}
+        self._retired: dict[str, float] = defaultdict(float)
+
+    def update(self, process: int, page: str) -> None:
+        """Replace the samples of a process; an empty page changes nothing."""
+        samples: dict[str, float] = {}
+        for line in page.splitlines():
+            if line.startswith("#"):
+                self._comments.setdefault(line)
+                words = line.split()
+                if words[1:2] == ["TYPE"]:
+                    self._types[words[2]] = words[3]
+            elif line.strip():
+                key, _, value = line.rpartition(" ")
+                samples[key] = float(value)
+        if samples:
+            self._samples[process] = samples
+
+    def retire(self, process: int) -> None:
+        """Add the counters of an ended process to the sum for good, and drop its gauges."""
+        for key, value in self._samples.pop(process, {}).items():
+            if self._type_of(key) != "gauge":
+                self._retired[key] += value
+
+    def render(self) -> str:
+        totals: dict[str, float] = defaultdict(float, self._retired)
+        for samples in self._samples.values():
+            for key, value in samples.items():
+                if key.startswith(SAME_EVERYWHERE):
+                    totals[key] = max(totals[key], value)
+                else:
+                    totals[key] += value
+        lines = [
+            f"{key} {value:g}" if value != int(value) else f"{key} {int(value)}"
+            for key, value in totals.items()
+        ]
+        by_name: dict[str, list[str]] = defaultdict(list)
+        for line in lines:
+            by_name[self._family(line)].append(line)
+        parts = [line for line in self._comments if line.split()[2] not in by_name]
+        for name, lines_of_name in by_name.items():
+            parts += [line for line in self._comments if line.split()[2] == name]
+            parts += lines_of_name
+        return "\n".join(parts) + "\n"
+
+    def _family(self, sample: str) -> str:
+        name = sample.split("{", 1)[0].split(" ", 1)[0]
+        for suffix in ("", "_bucket", "_sum", "_count", "_total"):
+            if (base := name.removesuffix(suffix)) in self._types:
+                return base
+        return name
+
+    def _type_of(self, sample: str) -> str:
+        return self._types.get(self._family(sample), "untyped")
+
 
 SUPERVISED = "LONGHAUL_SUPERVISED"
 """Set in worker processes, which drain when the supervisor's end of their input closes."""
@@ -55,12 +123,7 @@ class SupervisedWorker:
 
 @dataclass
 class Supervisor:
-    """Runs the worker processes until they have drained, or until one of them cannot run.
-
-    Args:
-        command: Starts one worker process.
-        count: Number of processes.
-    """
+    """Runs the worker processes until they have drained, or until one of them cannot run."""
 
     command: list[str]
     count: int
@@ -75,8 +138,7 @@ class Supervisor:
     async def run(self) -> int:
         """Run until all processes have ended; return the exit code.
 
-        Raises:
-            SetupError: an address for health or metrics cannot be used.
+        Raises SetupError: an address for health or metrics cannot be used.
         """
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
@@ -212,15 +274,11 @@ def run_supervisor_process(count: int, leave: Callable[[int], NoReturn]) -> NoRe
     """Run the supervisor and exit with its code."""
     logs.set_up_logging()
     try:
-        code = asyncio.run(_run_supervisor(count))
+        code = asyncio.run(Supervisor([sys.executable, sys.argv[0]], count).run())
     except SetupError as error:
         print(logs.log_line(f"error: {error}", "ERROR"), file=sys.stderr)
         leave(CANNOT_START)
     leave(code)
-
-
-async def _run_supervisor(count: int) -> int:
-    return await Supervisor([sys.executable, sys.argv[0]], count).run()
 
 
 def _warn_of_supervised_worker(text: str) -> None:

@@ -4,8 +4,6 @@ The figures come from the server, since jobs move between workers. Every worker 
 figures, so they must not be summed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

@@ -1,7 +1,5 @@
 """Temporal's Web UI: its address and the link to a job."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,5 @@
 """The worker process: it serves until a signal stops it, then drains."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import importlib
@@ -10,19 +8,22 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import NoReturn
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.common import MetricMeter
+from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
 from config.agent_files import load_agent
 from config.layers import configuration_layers
 from config.schema.agent import ConfigError
-from engine import alive, health, logs, telemetry, waiting_jobs
+from engine import alive, health, logs, waiting_jobs
 from engine.connection import connect_client, task_queue
 from engine.deployment import version_label, worker_deployment
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
@@ -32,6 +33,7 @@ from engine.root_location import check_root_writable, open_workspaces_root, work
 from engine.service import build_worker
 from engine.setup_errors import SetupError
 from engine.supervisor import SUPERVISED
+from protocol.short_text import one_line
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FILES = 8192
@@ -88,7 +90,7 @@ async def serve_worker_process() -> None:
     configuration_layers()
     check_root_writable(workspaces_root())
     _check_database_addresses()
-    async with telemetry.metrics_runtime() as runtime:
+    async with metrics_runtime() as runtime:
         meter = runtime.metric_meter if runtime else None
         await _serve_until_stopped(await connect_client(runtime=runtime), version, meter)
 
@@ -96,8 +98,7 @@ async def serve_worker_process() -> None:
 def _check_database_addresses() -> None:
     """Check addresses only: waiting cannot fix a wrong address, but a server may come up later.
 
-    Raises:
-        ConfigError: the address of the store or the graph is invalid, or its driver is missing.
+    Raises ConfigError: the address of the store or the graph is invalid, or its driver is missing.
     """
     if os.environ.get("LONGHAUL_STORE_URL"):
         from activities.stores import relational_store, store_errors  # noqa: PLC0415 - loads the database library
@@ -106,13 +107,10 @@ def _check_database_addresses() -> None:
             relational_store.check_relational_store_address()
         except store_errors.StoreUnavailableError as error:
             raise ConfigError(str(error)) from None
-    if os.environ.get("LONGHAUL_GRAPH_URL"):
-        from activities.requirements import graph  # noqa: PLC0415 - loads what only activities need
+    from activities.tool_catalogue import EXTENSIONS  # noqa: PLC0415 - loads what only activities need
 
-        try:
-            graph.check_selected_graph_url()
-        except graph.GraphUnavailableError as error:
-            raise ConfigError(str(error)) from None
+    for extension in EXTENSIONS:
+        extension.check_environment()
 
 
 async def _check_worker_namespace(client: Client) -> None:
@@ -158,7 +156,11 @@ async def _serve_until_stopped(
             f"workspaces {workspaces_root()}, "
             f"model endpoint {_describe_default_model()}"
         )
-        print(logs.log_line(ready_line), flush=True)
+        try:
+            await asyncio.to_thread(health.check_agents)
+            print(logs.log_line(ready_line), flush=True)
+        except ConfigError as error:
+            print(logs.log_line(f"worker not ready: {error}", "WARNING"), file=sys.stderr)
         await stop.wait()
         print(logs.log_line("worker draining: running steps end, then it stops"), flush=True)
     await asyncio.to_thread(pushes.flush, PUSH_SECONDS)
@@ -203,3 +205,38 @@ def _handle_stop_signals(stop: asyncio.Event) -> None:
 def _stop_with_supervisor(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     loop.remove_reader(sys.stdin.fileno())
     stop.set()
+
+
+VARIABLE = "LONGHAUL_METRICS"
+
+
+@asynccontextmanager
+async def metrics_runtime() -> AsyncIterator[Runtime | None]:
+    """Yield the worker's runtime with its one metrics exporter; None without metrics.
+
+    Raises SetupError: LONGHAUL_METRICS is invalid, or OpenTelemetry is not installed.
+    """
+    prometheus = _prometheus_runtime()
+    if prometheus or not optional_export.exports_metrics():
+        yield prometheus
+        return
+    async with optional_export.load_otlp_export().otlp_metrics_runtime() as runtime:
+        yield runtime
+
+
+def _prometheus_runtime() -> Runtime | None:
+    """Return the runtime that serves `/metrics` at LONGHAUL_METRICS (`host:port`); None if unset.
+
+    Raises SetupError: the variable is not an address, or the address is in use.
+    """
+    address = os.environ.get(VARIABLE, "").strip()
+    if not address:
+        return None
+    try:
+        config = PrometheusConfig(bind_address=address, counters_total_suffix=True)
+        return Runtime(telemetry=TelemetryConfig(logging=logs.NATIVE, metrics=config))
+    except (RuntimeError, ValueError) as error:
+        reason = one_line(str(error), 200)
+        raise SetupError(
+            f"{VARIABLE}={address}: {reason}; expected an address that is free, as 127.0.0.1:9464"
+        ) from None

@@ -9,8 +9,6 @@ pages of one origin, http://localhost:8233 unless TEMPORAL_UI_ADDRESS names anot
 one person put it behind a login.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence

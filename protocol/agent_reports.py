@@ -1,7 +1,5 @@
 """The typed files that agents of a project answer with."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -35,7 +33,6 @@ UnitId = Annotated[
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=800)]
 Finding = Annotated[str, Field(min_length=1, max_length=4000)]
-"""A finding, passed on verbatim."""
 
 
 class FeatureEntry(Data):
@@ -99,7 +96,6 @@ class TesterVerdict(Data):
     """`output/verdict.json`."""
 
     health: Paragraph
-    """Findings of the health check at the start of the test."""
     checks: list[CheckResult] = Field(min_length=1, max_length=20)
     coverage: float | None = Field(None, ge=0, le=100)
     passed: bool

@@ -1,25 +1,27 @@
 """The message of a commit: a subject, the full text and trailers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from protocol.short_text import one_line, shorten_to_start
 
 SUBJECT = 72
-"""Most characters of a commit's first line."""
 
 
-def commit_message(story: str, trailers: Mapping[str, str | Sequence[str]]) -> str:
-    """A commit message: the first sentence as subject, the text, and trailers.
+def commit_message(
+    story: str, trailers: Mapping[str, str | Sequence[str]], *, has_subject: bool = False
+) -> str:
+    """A commit message: first sentence, the text unless it is just that, and trailers.
 
-    The text leaves out a first line that is nothing but the subject.
+    Args:
+        has_subject: Whether the first line was written as the subject, and stays as it is.
     """
     text = story.strip()
-    first = text.partition("\n")[0].partition(". ")[0].strip().removesuffix(".")
-    subject = first if len(first) <= SUBJECT else shorten_to_start(first, SUBJECT)
     opening, _, rest = text.partition("\n")
-    if opening.strip().removesuffix(".") == subject:
+    first = opening.strip()
+    if not has_subject or len(first) > SUBJECT:
+        first = first.partition(". ")[0].strip().removesuffix(".")
+    subject = first if len(first) <= SUBJECT else shorten_to_start(first, SUBJECT)
+    if opening.strip() in (subject, f"{subject}."):
         text = rest.strip()
     parts = [subject, *([text] if text else [])]
     lines = [

@@ -3,8 +3,6 @@
 `activities.acceptance.contract` builds the rows; results, reports and people's views show them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -17,7 +15,6 @@ from protocol.short_text import count_noun, first_few
 MAX_ROWS = 200
 """Most rows that a result has; those that are not met come before those that are."""
 MOST_NAMED = 10
-"""Most statements that are named in one line."""
 Acceptance = Literal["met", "unmet", "cannot tell", "not reviewed"]
 
 
@@ -29,10 +26,8 @@ class ContractRow(Data):
     item: str
     statement: str
     place: str = ""
-    """`instructions.md:12`."""
     status: Literal["completed", "dropped", "unresolved", "open"] = "open"
     reason: str = ""
-    """Why it was dropped or is unresolved."""
     phase: int = 0
     todo: int = 0
     files: list[str] = Field(default_factory=list)
@@ -50,7 +45,6 @@ class ContractRow(Data):
 
     @property
     def word(self) -> str:
-        """How it stands, in a few words: its status unless it is done, else the verdict."""
         if self.status == "completed":
             return f"{self.verdict}, claimed only" if self.claim else self.verdict
         if self.status == "dropped" and self.verdict != "not reviewed":
@@ -59,7 +53,6 @@ class ContractRow(Data):
 
     @property
     def details(self) -> list[str]:
-        """What it rests on: files, checks, and what is only claimed."""
         claimed = [f"the agent says: {self.claim}"] if self.claim else []
         return [*self.files, *self.checks, *claimed]
 
@@ -74,7 +67,6 @@ class Contract(Data):
 
 
 def numbered_statements(scope: Sequence[ScopeItem]) -> list[tuple[str, ScopeItem, Statement]]:
-    """The statements of the ledger's items, in order, each with its id and its item."""
     return [
         (item.id if len(stated) == 1 else f"{item.id}.{number}", item, statement)
         for item in scope

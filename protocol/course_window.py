@@ -4,13 +4,9 @@ It holds fingerprints only, since content never enters Temporal's history. The m
 fingerprint, because varied prose hides a loop.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from protocol.data_model import Data
-
-MAX_EARLIER_RESULTS = 400
 
 
 class CallRecord(Data):
@@ -20,27 +16,24 @@ class CallRecord(Data):
     arguments: str = ""
     result: str = ""
     error: str = ""
-    """Fingerprint of the error without its numbers and names; empty without an error."""
     news: bool = False
     """Whether it brought a new result or changed a file."""
 
 
 class Course(Data):
-    """The window of stuck detection. A new phase keeps only what is counted over phases.
-
-    Values are replaced, never changed in place.
-    """
+    """The window of stuck detection, in which values are replaced and never changed in place."""
 
     recent_calls: list[CallRecord] = Field(default_factory=list)
     """The newest calls since the last completed todo, oldest first."""
     seen_results: list[str] = Field(default_factory=list)
     """Fingerprints of the phase's results, the most recent last."""
     earlier_results: list[str] = Field(default_factory=list)
-    """Those of earlier phases."""
+    """Fingerprints of what all phases read of sources, or did outside, the most recent last."""
+    has_new_source: bool = False
+    """Whether the phase added to these."""
     polled_results: dict[str, str] = Field(default_factory=dict)
     """Last result of each call of a polling tool."""
     after_wait: bool = False
-    """Whether the previous call was `wait`."""
     text_only_replies: int = 0
     """Consecutive replies without a tool call."""
     todo_refusal: str = ""
@@ -53,13 +46,13 @@ class Course(Data):
     open_items: int = 0
     """Items and steps that were open then."""
     phase_marks: list[str] = Field(default_factory=list)
-    """Fingerprints of list, scope and plan at the ends of phases of work, the most recent last."""
+    """Fingerprints of list, scope and plan, and of the work, at the ends of phases, the newest
+    last."""
     idle_phases: int = 0
     """Phases of work in a row of which nothing came, or that left the mark of an earlier one."""
     calls_without_news: int = 0
     """Calls without a new result, a changed file or a completed todo."""
     replies_since_todo: int = 0
-    """Model calls since the last completed todo."""
     unread_nudges: list[str] = Field(default_factory=list)
     """Patterns advised on since the last reply; the model has not read the advice yet."""
     narrowed_issue: str = ""
@@ -70,15 +63,12 @@ class Course(Data):
     """The step that narrowed the phase; the narrowing applies to the next step."""
 
     @property
-    def in_new_phase(self) -> Course:
-        """The course that a new phase begins with."""
+    def in_new_phase(self) -> "Course":
         return Course(
             completion_refusals=self.completion_refusals,
             deliverables=self.deliverables,
             open_items=self.open_items,
-            earlier_results=list(dict.fromkeys([*self.earlier_results, *self.seen_results]))[
-                -MAX_EARLIER_RESULTS:
-            ],
+            earlier_results=self.earlier_results,
             phase_marks=self.phase_marks,
             idle_phases=self.idle_phases,
         )

@@ -1,7 +1,5 @@
 """The base of all data that is stored, sent or configured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

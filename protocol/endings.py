@@ -1,6 +1,4 @@
-"""Requests and results of the gates, guards and reviews at the end of a phase or a job."""
-
-from __future__ import annotations
+"""Requests and results of what ends a phase or a job: gates, guards, reviews and reflections."""
 
 from typing import Any, Literal
 
@@ -21,7 +19,6 @@ GuardPoint = Literal["todo_complete", "phase_end", "job_complete", "subagent_end
 """The endings that a call can cause and guards can check."""
 
 COMPLETION_FILE = "output/completion.json"
-"""Result of a completed job, in its workspace."""
 
 
 class ContractFacts(Data):
@@ -35,7 +32,6 @@ class ContractFacts(Data):
     checks: list[str] = Field(default_factory=list)
     """Conditions of the list that is handed over, and the commands that the system runs."""
     held: list[str] = Field(default_factory=list)
-    """Conditions of earlier lists that held."""
     dropped: dict[str, str] = Field(default_factory=dict)
     """Items by id, such as `Cover water: there is no data on it`."""
 
@@ -62,13 +58,13 @@ class GateFacts(Data):
     unknown_items: list[str] = Field(default_factory=list)
     """Todos that name items which do not exist, such as `todo 3: S9`; the first few."""
     vanished: list[str] = Field(default_factory=list)
-    """Ids of the open steps that no box stands for any more."""
     unplaced: list[str] = Field(default_factory=list)
     """Open items for which neither a phase of the plan nor a todo stands, with their words."""
     idle: bool = False
     """Whether nothing at all was done in the running phase: no work, and no look."""
     worked: bool = False
-    """Whether the running phase changed the work, or had an effect outside."""
+    files_changed: int = 0
+    """How many files of the work the running phase changed; at most a dozen are counted."""
     contract: ContractFacts | None = None
     """Only for a job whose plan a person approves."""
     amiss: list[str] = Field(default_factory=list)
@@ -76,9 +72,10 @@ class GateFacts(Data):
     updated: list[str] = Field(default_factory=list)
     """Files changed in this phase that an open todo was to update."""
     unmet: str | None = None
-    """Why the current todo does not meet its own `done_when`; None when it does."""
     unexplained_phases: list[str] = Field(default_factory=list)
     """Open phases of the plan without a reason in `unresolved`; the first few."""
+    gives_up: bool = False
+    """Whether the agent has a list of its own, and the call names what it leaves undone."""
     unexplained_items: list[str] = Field(default_factory=list)
     """Ids of open scope items without an entry of their own in `unresolved`; the first few."""
     workspace_tokens: int = 0
@@ -95,7 +92,6 @@ class GateFacts(Data):
     unstored: list[str] = Field(default_factory=list)
     """Why shared stores lack what this job wrote or decided; the first few reasons."""
     store_unavailable: bool = False
-    """Whether a shared store does not answer."""
     refused_writes: list[str] = Field(default_factory=list)
     """Deferred writes that their store now refuses, each with the reason; the first few."""
     unexplained_writes: list[str] = Field(default_factory=list)
@@ -115,20 +111,16 @@ class EndingRequest(JobPosition):
     """Runs the guards of a call that the workflow acts on, after its gate, if any, has passed."""
 
     call: int | None = None
-    """None when a phase that has handed over ends: guards then see a `todo_complete`."""
     points: list[GuardPoint]
     approved: bool = False
     publish: Publish | None = None
-    """Where the branch goes, as a person may have changed it; None for nowhere."""
     bypass: list[str] = Field(default_factory=list)
     stop_hook_active: bool = False
-    """Whether a stop hook has already blocked the job's end."""
 
 
 class EndingVerdict(GuardOutcome):
     refusal: str = ""
     stopped: bool = False
-    """Whether a stop hook refused."""
 
 
 class GateFactsReply(Reply):
@@ -137,26 +129,20 @@ class GateFactsReply(Reply):
 
 class TransitionRequest(JobPosition):
     number: int
-    """Number of the new phase."""
     purpose: Purpose
     outcome: Literal["completed", "rewound"] = "completed"
     call: int | None = None
     """The call that ends the phase; its arguments hold notes, an issue or the next list."""
     completes: list[int] = Field(default_factory=list)
-    """Ids of the todos that this call completes."""
     issue: str = ""
     by: str = ""
-    """The person who asked for a rewind; empty when nobody did."""
     acts: list[str] = Field(default_factory=list)
-    """What people did in the phase that ends, a line each."""
+    began: str | None = None
     restore: str | None = None
-    """Start of the phase to go back to, for a rewind by phase number."""
     restore_files: bool = True
     rewinds: int = 0
     may_ask: bool = True
-    """Whether the job may still ask a person a question."""
     summary: bool = False
-    """Whether the model is asked for a summary of the phase."""
 
 
 class TransitionReply(CheckpointReply):
@@ -165,11 +151,13 @@ class TransitionReply(CheckpointReply):
     """The agent's reason for a rewind that it asked for, bounded."""
     usage: Usage = Field(default_factory=Usage)
     context: int = 0
-    """Tokens of the next request."""
     mark: str = ""
     """Fingerprint of the list that ended, and of scope and plan then; empty for no list of work."""
     idle: bool = False
-    """Whether the list changed nothing: no file, no note and no item."""
+    """Whether nothing came of the list but, perhaps, changed files of the work: no item that people
+    asked for, and no note of substance."""
+    work: str = ""
+    """Fingerprint of the work and of the commands of the list; empty if it did neither."""
     moved_aside: list[str] = Field(default_factory=list)
     """Files of a person that were in the projection's way, now in lost+found."""
     remarks: list[str] = Field(default_factory=list)
@@ -180,7 +168,6 @@ class CloseRequest(JobPosition):
     status: Outcome
     reason: str = ""
     acts: list[str] = Field(default_factory=list)
-    """What people did in the last phase, a line each."""
     call: int | None = None
     phases: int = 0
     rewinds: int = 0
@@ -190,7 +177,6 @@ class CloseRequest(JobPosition):
     on_the_spot: bool = False
     """Whether work of the running phase completes what is open."""
     published: str = ""
-    """The remote to which the branch was pushed."""
     proof: str = ""
     """What the message of the pushed commit says of its tests."""
     request_cancel: bool = False
@@ -216,7 +202,6 @@ class JobResult(Data):
     notes: str = ""
     unresolved: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
-    """Dropped scope items, each with the reason."""
     statements: int = 0
     """Statements of what was asked for."""
     met: int = 0
@@ -228,11 +213,9 @@ class JobResult(Data):
     usage: Usage = Field(default_factory=Usage)
     checkpoint: str = ""
     result: TypedResult | None = None
-    """Only for a job with a `result_schema`."""
     tree: str = ""
     """Tree id of the checkpoint without the paths declared in `shell.volatile`."""
     branch: BranchResult | None = None
-    """The branch with the job's work; None without a repository."""
 
     @property
     def ending_line(self) -> str:
@@ -241,7 +224,6 @@ class JobResult(Data):
 
     @property
     def contract_line(self) -> str:
-        """`11 of 12 statements met`; empty without statements."""
         return contract_line(self.statements, self.met, self.contract)
 
 
@@ -250,9 +232,7 @@ class CloseReply(CheckpointReply):
     scope: list[ScopeItem] = Field(default_factory=list)
     """Items that the end completed or opened again."""
     completed: list[int] = Field(default_factory=list)
-    """Ids of the todos that were done when the job ended."""
     moved_aside: list[str] = Field(default_factory=list)
-    """Files of a person that were in the projection's way, now in lost+found."""
 
 
 class JudgeRequest(JobPosition):
@@ -260,13 +240,11 @@ class JudgeRequest(JobPosition):
 
     call: int
     since: str
-    """The phase's start checkpoint."""
 
 
 class JudgeReply(CheckpointReply):
     usage: Usage
     finding: str = ""
-    """Why the phase may not end; empty for a yes."""
 
 
 class ReviewRequest(JobPosition):
@@ -276,9 +254,7 @@ class ReviewRequest(JobPosition):
     number: int
     """Number of earlier replies of the reviewer; at 0 its conversation begins."""
     last: bool = False
-    """Whether this is the reviewer's last reply."""
     since: str = ""
-    """The job's start checkpoint."""
 
 
 MAX_LOOK_UPS = 4
@@ -288,8 +264,27 @@ MAX_LOOK_UPS = 4
 class ReviewReply(CheckpointReply):
     usage: Usage
     context: int = 0
-    """Tokens of the reviewer's next request."""
     verdict: Literal["accepted", "sent back"] | None = None
     """Sent back if a statement is unmet, with a quote that is there; None while it reads on."""
     findings: str = ""
-    """The unmet statements, with what is missing."""
+    """The unmet statements, with what is missing; what else the reviewer saw in accepted work."""
+
+
+class ReflectRequest(JobPosition):
+    issue: str = ""
+    """Why the attempt failed; empty when the call's issue says it."""
+    call: int | None = None
+    has_findings: bool = False
+    """Whether a project sent the work back, whose findings say what failed."""
+
+
+class ReflectReply(CheckpointReply):
+    assumption: str = ""
+    prevention: str = ""
+    generic: bool = False
+    """Whether the model named no file, tool or step, even at the second try."""
+    issue: str = ""
+    context: int = 0
+    usage: Usage = Field(default_factory=Usage)
+    failure: str = ""
+    """Why there is no reflection, although calls for it may have been paid."""

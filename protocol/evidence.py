@@ -1,7 +1,5 @@
 """What the system saw done: for a todo, for a list, and as evidence with a scope item."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Literal
 
@@ -33,9 +31,7 @@ class SeenWork(Data):
     """Calls with an effect, and looks, since a todo became the current one or a phase began."""
 
     calls: int = 0
-    """Successful calls with an effect on the work or outside."""
     files: list[str] = Field(default_factory=list)
-    """Files of the work that they changed."""
     commands: list[str] = Field(default_factory=list)
     """Commands and tools without a file of their own, such as `pytest -q: exit code 0`."""
     looks: int = 0
@@ -47,17 +43,10 @@ class SeenWork(Data):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing was done at all."""
         return not (self.calls or self.looks)
 
     def add_work(self, files: Iterable[str], command: str = "", gone: Collection[str] = ()) -> None:
-        """Count one call with an effect.
-
-        Args:
-            files: The files of the work that it changed.
-            command: The command, or the tool, and how it ended.
-            gone: Those of the files that it deleted: other files are kept before them.
-        """
+        """Count one call with an effect; of its files, those that are `gone` are kept last."""
         self.calls += 1
         names = [*self.files, *files]
         self.files = _newest(sorted(names, key=lambda name: name not in gone))
@@ -65,7 +54,6 @@ class SeenWork(Data):
             self.commands = _newest([*self.commands, command])
 
     def add_look(self, name: str) -> None:
-        """Count one call that read `name`."""
         self.looks += 1
         self.looked = _newest([*self.looked, name])
 
@@ -76,17 +64,13 @@ class Evidence(Data):
     kind: EvidenceKind
     phase: int
     todo: int = 0
-    """Id of the todo; 0 for none."""
     calls: int = 0
     files: list[str] = Field(default_factory=list)
     checks: list[str] = Field(default_factory=list)
-    """Commands with their exit code, and conditions that held."""
     commit: str = ""
-    """The checkpoint with the files."""
     claim: str = ""
     """What the agent says that it looked at; nobody has checked it."""
     by: str = ""
-    """The person who completed it."""
 
     @property
     def line(self) -> str:
@@ -104,8 +88,7 @@ class Evidence(Data):
         return f"{where}: {'; '.join(parts)}"
 
     @classmethod
-    def of(cls, kind: EvidenceKind, phase: int, seen: SeenWork, commit: str) -> Evidence:
-        """The evidence that this work is."""
+    def of(cls, kind: EvidenceKind, phase: int, seen: SeenWork, commit: str) -> "Evidence":
         return cls(
             kind=kind,
             phase=phase,
@@ -116,24 +99,21 @@ class Evidence(Data):
         )
 
     @property
-    def slim(self) -> Evidence:
+    def slim(self) -> "Evidence":
         """The evidence as workflow memory has it: what its line shows."""
         return self.model_copy(
             update={"files": self.files[-SHOWN:], "checks": self.checks[-SHOWN_CHECKS:]}
         )
 
     @property
-    def of_step(self) -> Evidence:
-        """The evidence as a step of the plan keeps it."""
+    def of_step(self) -> "Evidence":
         return self.model_copy(update={"files": [], "checks": [], "claim": ""})
 
 
 def bounded_claim(notes: str) -> str:
-    """The notes of a look as they are kept."""
     return one_line(notes, CLAIM_CHARACTERS)
 
 
 def _newest(names: list[str]) -> list[str]:
-    """The newest names, each once."""
     short = [one_line(name, NAME_CHARACTERS) for name in names]
     return list(dict.fromkeys(reversed(short)))[:MOST_SEEN][::-1]

@@ -1,7 +1,5 @@
 """What typed failures of activities carry beside their message."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,32 +24,24 @@ def mend_detail(mend: str) -> dict[str, str]:
 
 
 def read_mend_detail(details: Sequence[Any]) -> str:
-    """Return what a person can mend; empty if the failure does not say."""
-    values = (detail[_MEND] for detail in details if isinstance(detail, dict) and _MEND in detail)
-    return str(next(values, ""))
+    return str(_read_detail(details, _MEND, ""))
 
 
 def helps_detail(helps: str) -> dict[str, str]:
-    """Return the detail that says what may help, as the end of a sentence."""
     return {_HELPS: helps}
 
 
 def read_helps_detail(details: Sequence[Any]) -> str:
-    """Return what may help; empty if the failure does not say."""
-    values = (detail[_HELPS] for detail in details if isinstance(detail, dict) and _HELPS in detail)
-    return str(next(values, ""))
+    return str(_read_detail(details, _HELPS, ""))
 
 
 def unfinished_detail(usage: Usage) -> dict[str, Any]:
-    """Return the detail with what replies that broke off have used."""
     return {_UNFINISHED: usage.model_dump(exclude_defaults=True)}
 
 
 def read_unfinished_detail(details: Sequence[Any]) -> Usage:
-    """Return what replies that broke off have used; nothing if the failure does not say."""
-    values = (
-        detail[_UNFINISHED]
-        for detail in details
-        if isinstance(detail, dict) and _UNFINISHED in detail
-    )
-    return Usage.model_validate(next(values, {}))
+    return Usage.model_validate(_read_detail(details, _UNFINISHED, {}))
+
+
+def _read_detail(details: Sequence[Any], key: str, default: object) -> Any:
+    return next((each[key] for each in details if isinstance(each, dict) and key in each), default)

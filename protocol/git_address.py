@@ -1,7 +1,5 @@
 """Addresses of git repositories, as people enter them; an address with a password is refused."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 SCHEMES = ("file", "ssh", "git", "http", "https")
@@ -13,7 +11,6 @@ NO_PASSWORD = (
 
 
 def git_address_fault(address: str) -> Literal["", "password", "form"]:
-    """Why an address cannot be used; empty when it can."""
     scheme, mark, rest = address.partition("://")
     if _has_git_password(rest if mark and _is_git_address_word(scheme, "") else address):
         return "password"
@@ -35,7 +32,6 @@ def check_git_address(address: str) -> str:
 
 
 def git_address_without_user(address: str) -> str:
-    """The address without its user, for display."""
     scheme, mark, rest = address.partition("://")
     if not mark:
         return address
@@ -57,7 +53,6 @@ def _has_git_password(body: str) -> bool:
 
 
 def _is_scp_address(address: str) -> bool:
-    """Whether the address has the form `host:path` of scp."""
     place, colon, path = address.partition(":")
     user, _, host = place.rpartition("@")
     is_path = bool(colon) and path[:1] not in ("", ":")

@@ -1,7 +1,5 @@
 """What one agent of a project hands to the next."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -12,6 +10,10 @@ from protocol.proof import AcceptedRun, Check, Tests
 from protocol.routing import RoutingFrame
 from protocol.todo_list import DoneWhen
 
+ACCEPTED, YOURS = "accepted", "yours"
+"""The sides of a merge conflict, as its marks and file names call them."""
+SAME_TASK = "The task is the one above, and the work goes on from where it was left."
+"""What a job that continues another one reads in place of the task that it has already."""
 OnFailure = Literal["retry", "block"]
 
 
@@ -23,11 +25,9 @@ class HandoffInputs(Data):
     base: str = ""
     """Newest accepted commit at that time; nobody answers for content unchanged since."""
     results: list[str] = Field(default_factory=list)
-    """Summaries of the previous jobs, one text each."""
     findings: list[str] = Field(default_factory=list)
-    """Findings about this work, verbatim."""
-    collides: bool = False
-    """Whether the findings are a merge conflict, which says nothing against the earlier attempt."""
+    says_all: bool = False
+    """Whether the findings say all there is to learn: a tester's, or a merge conflict."""
     written_tests: list[str] = Field(default_factory=list)
     """Project paths of the tests that a tester wrote to show the findings; they are run."""
     state: str = ""
@@ -49,15 +49,11 @@ class Handoff(Data):
     postcondition: list[DoneWhen] = Field(default_factory=list, max_length=20)
     """Conditions on the workspace when the receiver claims completion."""
     success: list[str] = Field(default_factory=list)
-    """Success criteria in words."""
     deadline: int | None = Field(None, ge=1)
-    """Seconds after which the project withdraws the work."""
     on_failure: OnFailure = "retry"
     next_agent: str = ""
-    """The agent that works next if this is accepted; empty when undecided."""
     report: ReportKind = ""
     checks: list[Check] = Field(default_factory=list)
-    """Checks that a verdict must cover."""
     coverage: float | None = None
     """Least coverage that the verdict must report, in percent."""
     proof: dict[Check, list[str]] = Field(default_factory=dict)
@@ -71,13 +67,18 @@ class Handoff(Data):
     routing: RoutingFrame | None = None
 
     @property
+    def unit(self) -> str:
+        return self.id.rsplit("-", 2)[0]
+
+    @property
     def proof_seconds(self) -> int:
-        """Most seconds for the system's own runs: each command with its probes, on the product and
-        on the one that was handed over; each accepted run once.
+        """Most seconds for the system's own runs: each command with its probes, with older tests as
+        they were and on two earlier products; each accepted run on as many.
         """
         check_seconds = [command.seconds for command in self.tests.values()]
-        return sum(5 * (n + 30) for n in check_seconds) + sum(
-            run.seconds + 30 for run in self.accepted
+        accepted_seconds = [run.seconds for run in self.accepted]
+        return sum(8 * (n + 30) for n in check_seconds) + sum(
+            3 * (n + 30) for n in accepted_seconds
         )
 
 
@@ -90,7 +91,6 @@ class ProjectLink(Data):
     remote: str = ""
     """Address of the remote that the project's repository is pushed to; empty without one."""
     folder: str
-    """Workspace folder with the project's files."""
     summary_tokens: int
     handoff: Handoff
     tree: str = ""
@@ -100,7 +100,6 @@ class ProjectLink(Data):
 
     @property
     def earlier_jobs(self) -> list[str]:
-        """Finished jobs of the project that had the same task before this one."""
         name, _, number = self.handoff.id.rpartition("-")
         if not number.isdecimal():
             return []

@@ -1,7 +1,5 @@
 """The outline of a job."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -37,11 +35,6 @@ UNREAD = "received, and read after the step in flight"
 
 
 def job_outline(status: JobStatus, notices: Sequence[object]) -> Outline:
-    """Return the outline of a job.
-
-    Args:
-        notices: Those that people are shown, newest first.
-    """
     result = status.result
     return Outline(
         id=status.job_id,
@@ -63,7 +56,12 @@ def job_outline(status: JobStatus, notices: Sequence[object]) -> Outline:
                     f"{count_noun(status.helpers, 'helper')} at work" if status.helpers else "",
                 ),
                 *(_result_sections(result) if result else ()),
-                _contract_section(result)
+                Section(
+                    "scope",
+                    "Contract",
+                    rows=tuple(map(_contract_row, result.contract)),
+                    columns=CONTRACT_COLUMNS,
+                )
                 if result and result.contract
                 else scope_section(status.scope, status.items),
                 _list_section(status),
@@ -83,7 +81,6 @@ def job_outline(status: JobStatus, notices: Sequence[object]) -> Outline:
 
 
 def job_ending_line(status: JobStatus) -> str:
-    """`completed, 11 of 12 statements met`; what Temporal says of its end takes precedence."""
     if status.result is None:
         return status.status
     return status.result.model_copy(update={"status": status.status}).ending_line
@@ -144,7 +141,6 @@ def job_result_line(typed: TypedResult) -> str:
 
 
 def branch_section(branch: BranchResult | None) -> Section:
-    """The branch with the work on a repository."""
     if branch is None:
         return Section("deliverables")
     if not branch.commit:
@@ -161,30 +157,22 @@ def branch_section(branch: BranchResult | None) -> Section:
     return Section("deliverables", "Branch", lead, about)
 
 
-def _contract_section(result: JobResult) -> Section:
-    """Each statement with how it stands.
-
-    A terminal shows those that were done and not accepted, and those that are only claimed.
-    """
-    rows = tuple(map(_contract_row, result.contract))
-    return Section("scope", "Contract", "", rows, CONTRACT_COLUMNS)
-
-
 def _contract_row(row: ContractRow) -> Row:
     todo = f"{row.phase}.{row.todo}" if row.todo else f"phase {row.phase}" if row.phase else ""
-    found = row.reason or (f"“{row.quote}”" if row.verdict == "met" and row.quote else row.finding)
+    reason = row.reason or (f"“{row.quote}”" if row.verdict == "met" and row.quote else row.finding)
     statement = one_line(row.statement, MOST_STATEMENT)
     return Row(
         f"{row.id} {one_line(row.statement, MOST_STATEMENT // 2)} · {row.word}"
-        + (f": {told}" if (told := row.finding or row.claim) else ""),
+        + (f": {explanation}" if (explanation := row.finding or row.claim) else ""),
         cells=(
             f"{statement} ({row.place})" if row.place else statement,
             row.id,
             todo,
             "; ".join(filter(None, [first_few(row.files, 3), *row.details[len(row.files) :][-2:]])),
             row.word,
-            found,
+            reason,
         ),
+        # A terminal shows those that were done and not accepted, and those that are only claimed.
         is_detail=(row.is_accepted and not row.claim) or bool(row.reason),
     )
 

@@ -1,7 +1,5 @@
 """What workflow code remembers of a job; carried over when the job continues as new."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -37,7 +35,6 @@ class Question(Data):
     question: str
     default: str
     until: int
-    """When the default applies, epoch seconds."""
     answer: str | None = None
     """Result of the call, after a person has answered or the time is over; None before that."""
     server: str = ""
@@ -51,9 +48,7 @@ class Clarification(Data):
 
     used: int = 0
     pending: Question | None = None
-    """The question that the model has no answer to yet."""
     resolved: int = 0
-    """Number of questions answered by a person or with the default."""
 
 
 class Approval(Data):
@@ -62,17 +57,18 @@ class Approval(Data):
     id: str
     step: int
     call_index: int
-    """Index of the call in its reply; `step` identifies the reply."""
     tool: str
     arguments: dict[str, str]
     question: str
     guard: str
+    signers: list[str] = Field(default_factory=list)
+    """Who may approve it, with a signature; empty: anybody."""
+    digest: str = ""
+    """Digest of the arguments that is signed."""
     until: int | None = None
-    """When it counts as denied, epoch seconds; None for never."""
     approved: bool | None = None
     reason: str = ""
     by: str = ""
-    """The person who decided; empty when unknown."""
     decided: int | None = None
     """Time of the decision, epoch seconds; None before it."""
     expired: bool = False
@@ -104,7 +100,6 @@ class CallStart(Data):
 
     step: int
     call_index: int
-    """Index of the call in its reply; `step` identifies the reply."""
     run_id: str
     commit: str
     has_run: bool = False
@@ -112,16 +107,12 @@ class CallStart(Data):
 
     @property
     def effect_key(self) -> str:
-        """Key of the call's effects outside."""
         return tool_effect_key(self.run_id, self.commit, self.call_index)
 
 
 class Review(Data):
-    """Progress of the review of a completion."""
-
     calls: int = 0
     context: int = 0
-    """Tokens of the reviewer's next request; 0 when unknown."""
     verdict: Literal["accepted", "sent back"] | None = None
     findings: str = ""
     bypasses: dict[str, str] = Field(default_factory=dict)
@@ -136,7 +127,6 @@ class Judgement(Data):
     commit: str
     decided: bool = False
     refusal: str = ""
-    """Why the phase may not end; empty for a yes."""
 
 
 class JobRecord(Data):
@@ -160,20 +150,16 @@ class JobRecord(Data):
     last_failure: str = ""
     """Failure of the last attempt; empty once a phase of work has ended."""
     reflected_step: int = 0
-    """The step after the last reflection."""
     inherited_failure: str = ""
     """Failure of the attempt that this job continues; empty after the reflection on it."""
     refusals: int = 0
     review: Review | None = None
-    """The review in progress."""
     review_rejections: int = 0
     """Reviews that sent the job back since a person last let it go on."""
     judgement: Judgement | None = None
-    """The judge's verdict on the current call."""
     judge_refusals: int = 0
     """Refusals by the judge in this phase since a person last let the job go on."""
     guard_refusals: dict[str, int] = Field(default_factory=dict)
-    """Number of refusals by guard."""
     disproved: list[str] = Field(default_factory=list)
     """Newest findings of the system's own runs that contradicted the job's claim of completion."""
     undecided: dict[str, int] = Field(default_factory=dict)
@@ -190,14 +176,14 @@ class JobRecord(Data):
     search_attributes: list[str] = Field(default_factory=list)
     project: str = ""
     """Id of the project that the job works for; empty without one."""
+    starter: str = ""
+    """Who started the job, as far as its start says."""
     notifying: Notifying | None = None
     """Whom it notifies; None for nobody, and for a job of a project, whose project notifies."""
     has_repository: bool = False
     """Whether its work becomes a branch. For a project's job the branch is the project's."""
     origin: PinnedSource | None = None
-    """The repository or folder that it works on."""
     publish: Publish | None = None
-    """Where its branch is pushed before it ends."""
     usage: Usage = Field(default_factory=Usage)
     phase_usage: Usage = Field(default_factory=Usage)
     """Usage of the running phase. Like the job's usage, it is never reduced."""
@@ -207,34 +193,27 @@ class JobRecord(Data):
     clock: float = 0.0
     """Time up to which `seconds` is counted, epoch seconds."""
     phases: dict[int, str] = Field(default_factory=dict)
-    """Start checkpoint of each phase."""
     recent_checkpoints: list[str] = Field(default_factory=list)
     """The newest checkpoints, oldest first: candidates to go back to when one is lost."""
     missing_checkpoint: str = ""
     """The last checkpoint that exists but from which a step found objects missing."""
     calls: list[Call] = Field(default_factory=list)
-    """Tool calls of the newest reply."""
     next_call: int = 0
     call_start: CallStart | None = None
-    """Where the newest call that ran first ran."""
     failed_call: str = ""
     """The first of these calls that failed, was refused or denied, and why; empty without one."""
     failed_command: str = ""
-    """A command of these calls that failed; its unread output would be lost with the phase."""
     handed_over: bool = False
     """Whether the running phase has written the next list."""
     end_tried_step: int = 0
     """The step after which the gate last checked a phase that has handed over."""
     correction: str | None = None
-    """Correction of the last reply, for the next turn."""
     advice: str = ""
     """Advice of stuck detection, added to the correction; empty once a todo is completed."""
     person_edits: str = ""
     """A person's changes during a pause, until the model has read them."""
     course: Course = Field(default_factory=Course)
-    """What stuck detection remembers of the running phase."""
     nudges: int = 0
-    """Number of times that stuck detection advised the model."""
     timer: WaitTimer | None = None
     """Timer of the next call, if that is a `wait` that has begun, or waits for a server's task."""
     pending: Pending | None = None
@@ -242,7 +221,6 @@ class JobRecord(Data):
     helpers: list[Helper] = Field(default_factory=list)
     """Helpers of the next call, if that is a `delegate`, and of the `delegate` calls after it."""
     text_only_replies: int = 0
-    """Consecutive replies without a tool call."""
     refusing_replies: int = 0
     """Consecutive replies that the model marked as refusals."""
     can_require_call: bool = True
@@ -258,21 +236,16 @@ class JobRecord(Data):
     approvals: list[Approval] = Field(default_factory=list)
     """The newest decided approvals, with truncated arguments."""
     acts: list[PersonAct] = Field(default_factory=list)
-    """Acts of people, the newest last."""
     context: int = 0
-    """Tokens of the next request."""
     compacted_context: int = 0
     """Tokens right after the last compaction; a further one cannot get below that."""
     hard_compactions: int = 0
     """Consecutive compactions because the endpoint rejected the request as too long."""
     id: str = ""
-    """Id of the workflow."""
     run_id: str = ""
-    """Run id of the workflow."""
     started_at: str = ""
     """Start time of its first run, in ISO 8601."""
     trace_count: int = 0
-    """Number of traces so far."""
     traces: list[Trace] = Field(default_factory=list)
     """Traces that are not in the store yet, oldest first."""
     deferred_traces: int = 0
@@ -287,8 +260,7 @@ class JobRecord(Data):
     result: JobResult | None = None
 
     @classmethod
-    def begin(cls, prepared: PrepareReply, now: float) -> JobRecord:
-        """The record of a newly prepared job."""
+    def begin(cls, prepared: PrepareReply, now: float) -> "JobRecord":
         return cls(
             **{name: getattr(prepared, name) for name in PrepareReply.model_fields},
             step=prepared.state.step,
@@ -314,36 +286,29 @@ class JobRecord(Data):
 
     @property
     def wait(self) -> WaitState | None:
-        """How the job waits, as people are told."""
         return self.waiting.of_job(self.id) if self.waiting else None
 
     @property
     def context_limit(self) -> int:
-        """Tokens of a request at which the running phase's conversation is compacted."""
         return self.limits.context_tokens[self.state.phase.kind]
 
     def route(self, tool: str) -> ToolRoute | None:
-        """The route of a tool; None when the agent has no such tool."""
         return next((route for route in self.tools if route.name == tool), None)
 
     @property
     def helper(self) -> Helper | None:
-        """The helper of the next call; None when none has begun."""
         return next((each for each in self.helpers if each.call == self.next_call), None)
 
     @property
     def next_correction(self) -> str | None:
-        """Correction and advice for the next turn; before a rewind, the advice alone."""
         if self.course.narrowed_issue and self.advice:
             return self.advice
         return " ".join(filter(None, [self.correction, self.advice])) or None
 
     def add_correction(self, text: str) -> None:
-        """Add to the correction for the next turn."""
         self.correction = f"{self.correction} {text}" if self.correction else text
 
     def add_usage(self, usage: Usage) -> None:
-        """Add a call's usage to the job and the phase."""
         self.usage.add(usage)
         self.phase_usage.add(usage)
 
@@ -353,14 +318,12 @@ class JobRecord(Data):
         return len(self.model_dump_json(exclude_defaults=True).encode()) <= MOST_BYTES
 
     def count_time(self, now: float) -> None:
-        """Add the time since the last count to the working time."""
         passed = max(0.0, now - self.clock)
         self.seconds = round(self.seconds + passed, 3)
         self.phase_seconds = round(self.phase_seconds + passed, 3)
         self.clock = now
 
     def begin_phase(self) -> None:
-        """Reset what belongs to a phase: its usage, and everything in progress."""
         self.phase_usage, self.phase_seconds = Usage(), 0.0
         self.calls, self.next_call, self.timer, self.pending = [], 0, None, None
         self.helpers = []

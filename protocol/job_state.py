@@ -5,8 +5,6 @@ in the checkpoint are equal after every step, except for fields that only checkp
 and tokens are not here, because a rewind does not return them (see `protocol.job_record`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal
@@ -37,10 +35,11 @@ class Remark(Data):
     text: str
     by: str = ""
     phase: int = 0
+    unit: str = ""
+    """The unit of a project whose jobs are told; empty for all."""
 
     @property
     def line(self) -> str:
-        """`From ada@host in phase 2: Use metric units.`"""
         where = f" in phase {self.phase}" if self.phase else ""
         return f"From {self.by or 'a person'}{where}: {self.text.strip()}"
 
@@ -51,7 +50,6 @@ class DeferredWrite(Data):
     kind: str
     """Selects the code that performs the write (`activities.stores.outbox`)."""
     key: str
-    """Idempotency key of its call."""
     at: int
     """Time at which its call was scheduled, epoch milliseconds."""
     about: str = ""
@@ -60,11 +58,8 @@ class DeferredWrite(Data):
 
 
 class UsedSkill(Data):
-    """A skill whose body the model has loaded."""
-
     name: str
     todo: int
-    """Id of the todo that needed it."""
     message: int
     """Number of the message with the body."""
 
@@ -81,44 +76,34 @@ class ShownImage(Data):
 
 
 class JobState(Data):
-    """Everything that a rewind restores, besides the job's files."""
-
     step: int = 0
     """Model calls so far; never goes down."""
     rewinds: int = 0
     phase: Phase
     scope: list[ScopeItem] = Field(default_factory=list)
-    seen: SeenWork = Field(default_factory=SeenWork)
-    """What was done for the current todo. Stored in checkpoints, not in workflow memory."""
-    phase_seen: SeenWork = Field(default_factory=SeenWork)
-    """What was done in the running phase. Stored in checkpoints, not in workflow memory."""
-    found_tools: list[str] = Field(default_factory=list)
-    """Deferred tools that searches returned in this phase, in that order. Stored in checkpoints,
-    not in workflow memory."""
-    used_skills: list[UsedSkill] = Field(default_factory=list)
-    """Skills used in this phase. Stored in checkpoints, not in workflow memory."""
-    images: list[ShownImage] = Field(default_factory=list)
-    """Images of the newest reply, until all its calls have results. Stored in checkpoints, not in
-    workflow memory."""
-    unused_tools: list[str] = Field(default_factory=list)
-    """Tools that this phase does not offer because the job cannot use them. Stored in checkpoints,
-    not in workflow memory."""
-    issue: str = ""
-    """Problem of the last attempt, until a phase of work is completed. Stored in checkpoints, not
-    in workflow memory."""
-    judged: str = ""
-    """Fingerprint of the work that the verdicts of the statements hold for; empty before a review.
-    Stored in checkpoints, not in workflow memory."""
     remarks: list[Remark] = Field(default_factory=list)
     """Remarks of people, oldest first. A rewind does not remove them."""
+
+    # Stored in checkpoints and not in workflow memory (`without_notes`), from here on.
+    seen: SeenWork = Field(default_factory=SeenWork)
+    phase_seen: SeenWork = Field(default_factory=SeenWork)
+    found_tools: list[str] = Field(default_factory=list)
+    """Deferred tools that searches returned in this phase, in that order."""
+    used_skills: list[UsedSkill] = Field(default_factory=list)
+    images: list[ShownImage] = Field(default_factory=list)
+    """Images of the newest reply, until all its calls have results."""
+    unused_tools: list[str] = Field(default_factory=list)
+    """Tools that this phase does not offer because the job cannot use them."""
+    issue: str = ""
+    """Problem of the last attempt, until a phase of work is completed."""
+    judged: str = ""
+    """Fingerprint of the work that the verdicts of the statements hold for; empty before a review.
+    """
     token_ratio: float = 1.0
-    """Tokens of a request by the endpoint's count for one by ours, which it corrects. Stored in
-    checkpoints, not in workflow memory."""
+    """Tokens of a request by the endpoint's count for one by ours, which it corrects."""
     deferred_writes: list[DeferredWrite] = Field(default_factory=list)
-    """Pending writes to shared stores. Stored in checkpoints, not in workflow memory."""
     last_requirement: int = 0
-    """Highest number of a requirement so far. It never goes down, so that no id is given twice.
-    Stored in checkpoints, not in workflow memory."""
+    """Highest number of a requirement so far. It never goes down, so that no id is given twice."""
 
     def complete_todo(
         self,
@@ -127,22 +112,21 @@ class JobState(Data):
         *,
         commit: str = "",
         held: str = "",
+        done: bool = True,
         holds: Callable[[ScopeItem], bool] = lambda _: True,
     ) -> None:
         """Complete a todo, and the items that it covers if work was seen for it.
 
         Args:
-            todo_id: The todo.
-            notes: What the agent says of it.
-            commit: The checkpoint with its work.
             held: The condition of `done_when` that the system has just seen to hold.
+            done: Whether the file that it updates has changed; else it is passed over.
             holds: Whether what an item names, such as a file, is there.
         """
         todo = next((each for each in self.phase.todos if each.id == todo_id), None)
         if todo is None:
             return
         covered = self.covered_by(todo)
-        self.phase.complete(todo_id, notes)
+        self.phase.complete(todo_id, notes, done=done)
         if evidence := self._todo_evidence(todo, commit, held):
             self._complete_items(covered, evidence, holds)
         self.seen = SeenWork()
@@ -214,18 +198,8 @@ class JobState(Data):
             if item.evidence and (item.id in named or item.is_step):
                 self._complete_items([item.id], item.evidence, holds)
 
-    @property
-    def is_list_idle(self) -> bool:
-        """Whether the phase of work changed nothing: no work, no note and no item."""
-        completed = (i.evidence for i in self.scope if i.status == "completed" and not i.is_step)
-        has_item = any(each and each.phase == self.phase.number for each in completed)
-        return not (self.phase_seen.calls or self.phase_seen.kept or has_item)
-
     def note_given_up_list(self, commit: str = "") -> None:
-        """Note the work of a list that was given up with the items that it stood for.
-
-        The work stays, so a later list that only checks it completes them.
-        """
+        """Note a given-up list's work with its items, which a later list may only check."""
         phase, seen = self.phase, self.phase_seen
         if phase.purpose == "work" and seen.calls:
             evidence = Evidence.of("list", phase.number, seen, commit)
@@ -235,12 +209,7 @@ class JobState(Data):
     def complete_worked_items(
         self, waiting: Collection[str], *, holds: Callable[[ScopeItem], bool] = lambda _: True
     ) -> None:
-        """Complete the items for which lists have done the work.
-
-        Args:
-            waiting: Ids of the items that an open phase of the plan still stands for.
-            holds: Whether what an item names is there.
-        """
+        """Complete the items whose work is done, except those `waiting` for a phase of the plan."""
         for item in self.open_scope:
             if item.evidence and item.id not in waiting:
                 self._complete_items([item.id], item.evidence, holds)
@@ -264,20 +233,14 @@ class JobState(Data):
 
     @property
     def open_items(self) -> list[ScopeItem]:
-        """Open items and steps."""
         return [item for item in self.scope if item.status == "open"]
 
     @property
     def open_scope(self) -> list[ScopeItem]:
-        """Open items, without steps."""
         return [item for item in self.open_items if not item.is_step]
 
     def add_item(self, text: str, source: Literal["told", "added"] = "added") -> ScopeItem:
-        """Add an item to the ledger, which a person told or the agent found.
-
-        Raises:
-            ValueError: the ledger is full; the message is for the model.
-        """
+        """Add an item that a person told or the agent found; ValueError if the ledger is full."""
         if len(self.scope) >= MAX_ITEMS:
             raise ValueError(f"The scope has {MAX_ITEMS:,} items, more cannot be added.")
         if self._scope_is_large:
@@ -292,8 +255,7 @@ class JobState(Data):
     def drop_items(self, ids: Sequence[str], reason: str) -> list[ScopeItem]:
         """Drop items and steps with a reason: open ones, and those that the review found unmet.
 
-        Raises:
-            ValueError: one is not open, or the reason says nothing; the message is for the model.
+        Raises ValueError.
         """
         droppable = [item for item in self.scope if item.status == "open" or item.is_unmet]
         open_ids = [item.id for item in droppable]
@@ -315,7 +277,6 @@ class JobState(Data):
         return dropped
 
     def reopen_items(self, ids: Sequence[str]) -> list[ScopeItem]:
-        """Open dropped items again; return them as workflow memory has them."""
         reopened = [item for item in self.scope if item.id in ids and item.status == "dropped"]
         for item in reopened:
             item.status, item.reason = "open", ""
@@ -326,7 +287,6 @@ class JobState(Data):
         return scope_bytes(self.scope) >= MAX_SCOPE_BYTES
 
     def take_items(self, changed: Sequence[ScopeItem]) -> None:
-        """Apply the items that an activity reports as added or changed."""
         news = {item.id: item for item in changed}
         existing = [news.pop(item.id, item) for item in self.scope]
         self.scope = [*existing, *news.values()]
@@ -336,11 +296,11 @@ class JobState(Data):
         earlier = {item.id: item for item in before}
         return [item.slim for item in self.scope if earlier.get(item.id) != item]
 
-    def deep_copy(self) -> JobState:
+    def deep_copy(self) -> "JobState":
         """An independent copy. Via JSON it takes a fifth of the time of `copy.deepcopy`."""
         return JobState.model_validate_json(self.model_dump_json(exclude_defaults=True))
 
-    def without_commits(self) -> JobState:
+    def without_commits(self) -> "JobState":
         """A copy without ids of commits, which differ between two runs of the same steps."""
         alike = self.deep_copy()
         for item in alike.scope:
@@ -348,28 +308,23 @@ class JobState(Data):
                 item.evidence.commit = ""
         return alike
 
-    def without_notes(self) -> JobState:
+    def without_notes(self) -> "JobState":
         """A copy for workflow memory, without the fields that only checkpoints store."""
         slim = self.model_copy(deep=True)
         slim.scope = [item.slim for item in slim.scope]
-        slim.seen = slim.phase_seen = SeenWork()
         for todo in slim.phase.todos:
             todo.notes = ""
             todo.done_when = None
-        slim.found_tools = []
-        slim.used_skills = []
-        slim.images = []
-        slim.unused_tools = []
-        slim.issue = ""
-        slim.judged = ""
-        slim.deferred_writes = []
-        slim.last_requirement = 0
-        slim.token_ratio = 1.0
+        for name in CHECKPOINT_ONLY:
+            setattr(slim, name, JobState.model_fields[name].get_default(call_default_factory=True))
         return slim
 
 
+CHECKPOINT_ONLY = list(JobState.model_fields)[list(JobState.model_fields).index("seen") :]
+"""Fields that only checkpoints store."""
+
+
 def _names_look(notes: str, name: str) -> bool:
-    """Whether the notes of a todo name what was looked at, by its path or file name."""
     shown = {name, name.rpartition("/")[2]} - {""}
     return any(
         re.search(rf"(?<!\w){re.escape(each)}(?!\w)", notes, re.IGNORECASE) for each in shown

@@ -1,15 +1,13 @@
 """Limits on what a job may use, and the figures that workflow code enforces."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from protocol.call_price import Price
 from protocol.data_model import Data
 from protocol.phase import PhaseKind
 from protocol.stuck_thresholds import StuckThresholds
+from protocol.usage import Price
 
 Count = Annotated[int, Field(strict=True, gt=0, le=10**12)]
 Amount = Annotated[float, Field(strict=True, gt=0, le=10**12, allow_inf_nan=False)]
@@ -30,8 +28,7 @@ class Budget(Data):
         None, description="Seconds from the start; time spent waiting for people does not count."
     )
 
-    def lowered_to(self, other: Budget) -> Self:
-        """Return these limits, each as low as that of another budget."""
+    def lowered_to(self, other: "Budget") -> Self:
         lower = {
             key: value
             for key, value in other.model_dump(exclude_none=True).items()
@@ -44,7 +41,6 @@ class TrialShare(Data):
     """What a run of a trial may use of the limits of the whole trial."""
 
     trial: str = Field(min_length=1, max_length=1000)
-    """Id of the trial."""
     limits: Budget = Field(default_factory=Budget)
 
 
@@ -54,9 +50,7 @@ class ReviewLimits(Data):
     attempts: int
     """Most times that the job is sent back."""
     calls: int
-    """Most replies of one review."""
     projects: bool = False
-    """Whether jobs of projects are reviewed as well."""
 
 
 class JudgeLimits(Data):
@@ -90,9 +84,7 @@ class JobLimits(Data):
     job: Budget = Field(default_factory=Budget)
     phase: Budget = Field(default_factory=lambda: Budget(model_calls=500))
     output_tokens: int = 8000
-    """Most tokens of one reply."""
     reflection: bool = False
-    """Whether the agent reflects on failed attempts."""
     review: ReviewLimits | None = None
     approve_plan: bool = False
     """Whether a person approves the plan before the first work, and what takes away from it."""
@@ -102,5 +94,4 @@ class JobLimits(Data):
     """What happens when more are: a person decides, the end is refused, or the result lists it."""
     judge: JudgeLimits | None = None
     price: Price | None = None
-    """The model's price; None when unknown, and then cost has no limit."""
     stuck: StuckThresholds = Field(default_factory=StuckThresholds)

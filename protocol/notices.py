@@ -1,7 +1,5 @@
 """What people should know of a job, project or trial, beside its status."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -28,10 +26,7 @@ Topic = Literal[
 
 
 class Notice(Data):
-    """An event; `str(notice)` is the only place of its sentence.
-
-    Programs read the fields, never the text.
-    """
+    """An event; only `str(notice)` makes its sentence, and programs read the fields."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,11 +34,9 @@ class Notice(Data):
     topic: Topic = ""
     """What it is about, as far as programs tell such notices from others."""
     signal: str = ""
-    """The signal that was applied or refused."""
     step: int = 0
     """The step at which it happened; 0 for none in particular."""
     phase: int = 0
-    """The phase that it is about; 0 for none in particular."""
 
     def __str__(self) -> str:
         if self.step:
@@ -59,7 +52,6 @@ class PersonAct(Data):
     """What a person did to a job, project or trial by a signal."""
 
     at: int
-    """Time of receipt of the signal, epoch seconds."""
     by: str = ""
     """The sender; empty when the payload named none."""
     phase: int = 0
@@ -71,9 +63,7 @@ class PersonAct(Data):
     detail: str = ""
     """The person's words, or the subject of the act."""
     refused: str = ""
-    """Why the job refused it; empty when accepted."""
     edited: bool = False
-    """Whether they had edited files before."""
     to: str = ""
     """The job to which a project passed it; empty if it did not."""
 
@@ -103,6 +93,5 @@ class PersonAct(Data):
 
 
 def as_notice(event: str | Notice) -> Notice:
-    """Return a notice of bounded size."""
     notice = event if isinstance(event, Notice) else Notice(text=event)
     return notice.model_copy(update={"text": notice.text[:MOST_TEXT]})

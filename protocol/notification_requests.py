@@ -1,7 +1,5 @@
 """Notifications to people: destinations, occasions and content."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -14,14 +12,11 @@ MOST_CONTENT = 2000
 
 
 class Destination(Data):
-    """One address or one hook."""
-
     on: list[Occasion]
     url: str = ""
     url_variable: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     command: str = ""
-    """Command of a hook."""
     name: str = ""
     timeout: float = 10
     environment: list[str] = Field(default_factory=list)
@@ -34,40 +29,29 @@ class Notification(Data):
     """Unique per notification, and the same for every attempt to send it."""
     event: Occasion
     job: str
-    """The job or project concerned."""
     project: str = ""
-    """The project of that job; empty without one."""
     agent: str = ""
     status: str
     reason: str = ""
     """One word: the reason of the wait, the limit, the feature, or the outcome."""
     text: str
-    """The notification in one or two sentences."""
     remedy: str = ""
     command: str = ""
-    """The command that a person should run."""
     content: str = ""
 
 
 class NotifyRequest(Data):
-    """Input of the workflow `Notify`."""
-
     notification: Notification
     to: list[Destination] = Field(max_length=50)
 
 
 class Sending(Data):
-    """One notification to one destination."""
-
     notification: Notification
     to: Destination
     number: int
-    """Index of the destination among those of the notification."""
 
 
 class Sent(Data):
-    """Result of a sending."""
-
     status: int = 0
     """HTTP status; 0 for a hook, or when an earlier attempt had already arrived."""
 
@@ -78,7 +62,6 @@ class Notifying(Data):
     to: list[Destination] = Field(default_factory=list)
     content: bool = False
     count: int = 0
-    """Notifications so far."""
     waits: dict[str, str] = Field(default_factory=dict)
     """The wait that people were notified of, by job; removed when the wait ends."""
     asked: str = ""

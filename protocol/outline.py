@@ -3,8 +3,6 @@
 Printers turn it into lines for a terminal, Markdown for Temporal Web, and HTML for the report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,6 +14,12 @@ from protocol.status import ItemStatus, Limits, RemoteStatus, ScopeCounts, Statu
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 
+DOES = {
+    "prepare": "preparation (the files, the set-up, the tests as they came)",
+    "judge_ending": "check of the end (guards, verifiers, the tests that prove the work)",
+    "take_work": "take-over of the work (the tests that prove it)",
+}
+"""What activities do that may take minutes, where their names do not say it."""
 MARKS = {
     "completed": "☑",
     "current": "▶",
@@ -57,7 +61,6 @@ class Row:
     cells: tuple[str, ...] = ()
     """The same as columns, where the section is a table."""
     below: tuple[str, ...] = ()
-    """Further lines about it."""
     link: str = ""
     is_detail: bool = False
     """Whether only pages show it."""
@@ -110,20 +113,17 @@ class Outline:
 
     @property
     def line(self) -> str:
-        """Everything on one line, for logs."""
         done, total = self.progress
         current = [row.text for row in self.steps if row.mark == CURRENT][:1]
-        count = f"{done}/{total}" if total else ""
+        count = f"{done}/{total}" if total and f"{done} of {total} " not in self.place else ""
         return " · ".join(filter(None, [self.wait or self.word, self.place, count, *current]))
 
 
 def outline_sections(sections: Iterable[Section]) -> list[Section]:
-    """Return the sections that have something to show."""
     return [section for section in sections if section]
 
 
 def text_rows(*texts: str | None) -> tuple[Row, ...]:
-    """Return a row for each text that is not empty."""
     return tuple(Row(text) for text in texts if text)
 
 
@@ -142,11 +142,7 @@ def wait_line(waiting: WaitState | None, reason: str | None = None) -> str:
 
 
 def needs_section(status: Status, *more: str) -> Section:
-    """What needs a person, and what happens meanwhile.
-
-    Args:
-        more: Further lines, after what it waits for.
-    """
+    """What needs a person, and what happens meanwhile."""
     waiting = status.waiting
     # What the message says already is left out.
     about = [
@@ -164,10 +160,10 @@ def needs_section(status: Status, *more: str) -> Section:
 
 
 def _under_way_line(activity: UnderWay) -> str:
-    """`model call under way for 0:01:04`."""
     job = f"{activity.job}: " if activity.job else ""
     passed = timedelta(seconds=activity.seconds)
-    return f"{job}{activity.activity.replace('_', ' ')} under way for {passed}"
+    does = DOES.get(activity.activity, activity.activity.replace("_", " "))
+    return f"{job}{does} under way for {passed}"
 
 
 def scope_section(counts: ScopeCounts, items: Sequence[ItemStatus]) -> Section:
@@ -189,20 +185,15 @@ def scope_section(counts: ScopeCounts, items: Sequence[ItemStatus]) -> Section:
 
 
 def listed_section(name: SectionName, heading: str, entries: Sequence[str]) -> Section:
-    """A list with a heading."""
     return Section(name, heading, rows=text_rows(*entries))
 
 
 def notices_section(notices: Sequence[object]) -> Section:
-    """Notices, the newest first."""
     return listed_section("notices", "Notices", [*map(str, notices)])
 
 
 def usage_line(usage: Usage) -> str:
-    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`; no cost if it is 0.
-
-    Empty if nothing was used, or nothing is known of it.
-    """
+    """`12 model calls · 30 tool calls · 45,678 tokens · cost 0.0123`, as far as known."""
     if usage == Usage():
         return ""
     tokens = usage.prompt_tokens + usage.completion_tokens
@@ -220,7 +211,6 @@ def usage_line(usage: Usage) -> str:
 
 
 def limits_line(limits: Limits) -> str:
-    """`limits: job cost 1.2 of 2 · phase model calls 12 of 500`; empty without limits."""
     parts = [
         f"{scope} {key.replace('_', ' ')} {use.spent:,.10g} of {use.limit:,.10g}"
         for scope, uses in limits.items()
@@ -230,7 +220,6 @@ def limits_line(limits: Limits) -> str:
 
 
 def origin_line(origin: PinnedSource | None) -> str:
-    """The repository or folder that the work began from, and the pinned commit."""
     if origin is None:
         return ""
     ref = f" at {origin.ref}" if origin.ref else ""

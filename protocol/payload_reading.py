@@ -3,8 +3,6 @@
 Unknown keys are refused with a message; optional keys may be absent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -20,7 +18,6 @@ D = TypeVar("D", bound=Data)
 UNDECODABLE = "undecodable"
 """Key of the dict that replaces an undecodable payload; its value is "<encoding>: <reason>"."""
 ENCRYPTED = "binary/encrypted"
-"""Encoding of an encrypted payload."""
 
 
 class EncryptedPayloadError(RuntimeError):
@@ -35,7 +32,6 @@ class InvalidPayload(Invalid):
     """A payload cannot be used; the message is one line with the reason and what is expected."""
 
     def __init__(self, why: str, keys: Sequence[str] | None = None) -> None:
-        """Take the reason, and the keys of the object if it has others."""
         super().__init__(why)
         self.why, self.keys = why, keys
 
@@ -43,7 +39,6 @@ class InvalidPayload(Invalid):
         return self.without("")
 
     def without(self, hidden: str) -> str:
-        """Return the message for people who do not write this key themselves."""
         if self.keys is None:
             return self.why
         return (
@@ -52,7 +47,6 @@ class InvalidPayload(Invalid):
 
 
 def read_job_start_payload(values: tuple[Any, ...]) -> JobStart:
-    """Parse a job's start input. Raises InvalidPayload or EncryptedPayloadError."""
     return read_start_payload(JobStart, values, "job", '{"agent": "…", "instructions": "…"}')
 
 
@@ -67,7 +61,6 @@ def read_start_payload(kind: type[D], values: tuple[Any, ...], what: str, exampl
 
 
 def check_payload_is_decrypted(values: tuple[Any, ...]) -> None:
-    """Raise EncryptedPayloadError if a value is still encrypted because its key is missing."""
     for value in values:
         message = value.get(UNDECODABLE) if isinstance(value, dict) else None
         if isinstance(message, str) and message.startswith(f"{ENCRYPTED}: "):
@@ -75,7 +68,6 @@ def check_payload_is_decrypted(values: tuple[Any, ...]) -> None:
 
 
 def read_signal_payload(name: str, values: Any) -> SignalPayload:
-    """Parse a signal's payload. Raises InvalidPayload, whose message does not name the signal."""
     spec = SIGNALS.get(name)
     if spec is None:
         raise InvalidPayload(f"it is not known; the signals are {', '.join(SIGNALS)}")
@@ -86,11 +78,6 @@ def read_signal_payload(name: str, values: Any) -> SignalPayload:
 
 
 def read_project_signal_payload(name: str, values: Any) -> dict[str, Any]:
-    """Parse a project's signal: a job's payload, plus `job` for a child job.
-
-    Raises:
-        InvalidPayload: the payload cannot be used.
-    """
     job: Any = None
     if values and isinstance(values[0], dict) and "job" in values[0]:
         job = values[0]["job"]
@@ -104,7 +91,6 @@ def read_project_signal_payload(name: str, values: Any) -> dict[str, Any]:
 
 
 def read_payload_object(kind: type[D], value: Any, what: str = "") -> D:
-    """Parse an object that a person sent. Raises InvalidPayload."""
     where = f"{what}: " if what else ""
     if isinstance(value, dict) and list(value) == [UNDECODABLE]:
         raise InvalidPayload(f"{where}{value[UNDECODABLE]}")
@@ -113,14 +99,9 @@ def read_payload_object(kind: type[D], value: Any, what: str = "") -> D:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise InvalidPayload(
-            f"{where}{first_validation_errors(error)}", _payload_keys(kind)
-        ) from None
-
-
-def _payload_keys(kind: type[Data]) -> list[str]:
-    """The keys of an object; keys of phase limits are written as people type them."""
-    keys = [key for key in kind.model_fields if key != "phase" or kind is not LimitSignal]
-    return (
-        [*keys, *(f"phase.{key}" for key in Budget.model_fields)] if kind is LimitSignal else keys
-    )
+        keys = list(kind.model_fields)
+        if kind is LimitSignal:
+            # As people type them.
+            keys = [key for key in keys if key != "phase"]
+            keys += [f"phase.{key}" for key in Budget.model_fields]
+        raise InvalidPayload(f"{where}{first_validation_errors(error)}", keys) from None

@@ -1,31 +1,26 @@
 """Payloads that people send: the start of a job, and its signals with their table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from protocol.data_model import Data
-from protocol.fork_command import fork_command
 from protocol.handoffs import ProjectLink
 from protocol.limits import Amount, Count, TrialShare
 from protocol.notices import PersonAct
 from protocol.publishing import CHANGEABLE, PUBLISH, Publish
 from protocol.repository_start import RepositoryStart
 from protocol.scope_ledger import MAX_ITEMS
-from protocol.short_text import text_title_line
+from protocol.short_text import fork_command, text_title_line
 
 MAX_INSTRUCTIONS = 200_000
-"""Most characters of the instructions in a start."""
 
 MAX_ID_CHARACTERS = 1000
 MAX_SETTINGS = 20
 UPDATE = "signal"
 """The update by which the command line sends a signal: its name, then its payload."""
 MAX_REMARK_CHARACTERS = 4000
-"""Most characters of one remark by a person."""
 
 
 class Fork(Data):
@@ -61,6 +56,8 @@ class JobStart(Data):
     """Set by the project that the job works for."""
     trial: TrialShare | None = None
     """Set by the trial that the job is a run of."""
+    by: str = Field("", max_length=100)
+    """Who starts it, such as `ada@host`; the command line fills it in."""
 
     @property
     def title(self) -> str:
@@ -106,17 +103,15 @@ class SignalPayload(Data):
     by: str = Field("", max_length=100)
     """The sender; the command line fills it in."""
 
-    def did(self, what: str) -> str:
-        """Return the act as a predicate: `paused the job`.
+    act: ClassVar[str]
+    """What the person did, as a predicate: `paused the {what}`."""
 
-        Args:
-            what: `job`, `project` or `trial`.
-        """
-        raise NotImplementedError
+    def did(self, what: str) -> str:
+        """Return `paused the job`; `what` is `job`, `project` or `trial`."""
+        return self.act.format(what=what)
 
     @property
     def words(self) -> str:
-        """The person's words, or what was set."""
         return ""
 
 
@@ -145,13 +140,11 @@ class ReasonSignal(SignalPayload):
 
 
 class CancelSignal(ReasonSignal):
-    def did(self, what: str) -> str:
-        return f"cancelled the {what}"
+    act = "cancelled the {what}"
 
 
 class PauseSignal(SignalPayload):
-    def did(self, what: str) -> str:
-        return f"paused the {what}"
+    act = "paused the {what}"
 
 
 class ResumeSignal(SignalPayload):
@@ -159,8 +152,7 @@ class ResumeSignal(SignalPayload):
     """Settings of the model, such as `{"model.send_reasoning": true}`, and of the push at the end,
     such as `{"publish.branch": "other"}` or `{"publish": null}`."""
 
-    def did(self, what: str) -> str:
-        return f"let the {what} go on"
+    act = "let the {what} go on"
 
     @property
     def words(self) -> str:
@@ -210,6 +202,7 @@ def _model_setting_advice(key: str) -> str:
 class PhaseLimits(SignalPayload):
     """New limits of each phase. Only keys that were set are read, never defaults."""
 
+    act = "set limits"
     model_calls: Count = 0
     tool_calls: Count = 0
     tokens: Count = 0
@@ -221,9 +214,6 @@ class PhaseLimits(SignalPayload):
         if not self.model_fields_set:
             raise ValueError('names no limit; expected such as {"cost": 20}')
         return self
-
-    def did(self, what: str) -> str:
-        return "set limits"
 
     @property
     def words(self) -> str:
@@ -255,8 +245,7 @@ class AnswerSignal(SignalPayload):
     id: str | None = None
     text: str = Field(min_length=1, pattern=r"\S")
 
-    def did(self, what: str) -> str:
-        return "answered the question"
+    act = "answered the question"
 
     @property
     def words(self) -> str:
@@ -265,23 +254,27 @@ class AnswerSignal(SignalPayload):
 
 class ApproveSignal(ReasonSignal):
     id: str | None = None
+    signature: str = Field("", max_length=4000)
+    """Over the `ApprovalStatement`, where the agent's configuration asks for one."""
+    expires: str = Field("", max_length=40)
+    """Until when the signature counts, as the statement says it."""
 
-    def did(self, what: str) -> str:
-        return "approved the call"
+    act = "approved the call"
 
 
 class DenySignal(ReasonSignal):
     id: str | None = None
     reason: str = Field(min_length=1, pattern=r"\S")
 
-    def did(self, what: str) -> str:
-        return "denied the call"
+    act = "denied the call"
 
 
 class TellSignal(SignalPayload):
     text: str = Field(min_length=1, max_length=MAX_REMARK_CHARACTERS, pattern=r"\S")
     item: bool = Field(False, strict=True)
     """Whether to add it to the job's scope."""
+    unit: str = Field("", max_length=40)
+    """Of a project: the feature, group or stage that it is about."""
 
     def did(self, what: str) -> str:
         return "told the agent" + (" a further item" if self.item else "")
@@ -317,19 +310,16 @@ class ReceivedSignal(Data):
     signal: str
     payload: dict[str, Any] = Field(default_factory=dict)
     at: int = 0
-    """Time of receipt, epoch seconds."""
     act: PersonAct | None = Field(None, exclude=True)
     """What came of it, once it was handled in this run."""
 
     @property
     def read(self) -> SignalPayload:
-        """The payload as typed data."""
         payload = {key: value for key, value in self.payload.items() if key != "job"}
         return SIGNALS[self.signal].payload.model_validate(payload)
 
     @property
     def by(self) -> str:
-        """The sender; empty when the payload names none."""
         return str(self.payload.get("by") or "")
 
 
@@ -388,11 +378,11 @@ SIGNALS = {
     ),
     "tell": SignalSpec(
         TellSignal,
-        '{"text": "…", "item": false}',
+        '{"text": "…", "item": false, "unit": ""}',
         "Say something to the agent: it reads it in its next turn and follows it "
-        "until the job ends.",
+        "until the job ends. Of a project, `unit` names the feature, group or stage that is told.",
     ),
 }
 """The signals of jobs and projects. A new signal needs its payload and a row here, and a handler in
-`workflows.job_signals`; one in `workflows.project_signals` too if projects do not just forward
-it."""
+`workflows.jobs.job_signals`; one in `workflows.projects.project_signals` too if projects do not
+just forward it."""

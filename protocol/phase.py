@@ -1,7 +1,5 @@
 """A phase of a job: its kind, its purpose and its todo list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -32,11 +30,17 @@ class Phase(Data):
     """For a phase of work: ids of the steps and items that its whole list stands for."""
     shared: list[str] = Field(default_factory=list)
     """Those of them that another open phase of the plan stands for as well."""
+    ends_job: bool = False
+    """Whether a list of work ends with the todo to end the job."""
     todos: list[Todo]
 
     @property
+    def is_ending(self) -> bool:
+        """Whether only the todo that `job_complete` completes is open."""
+        return (self.ends_job or self.purpose == "final") and self.open_count == 1
+
+    @property
     def current(self) -> Todo | None:
-        """The first open todo; None when all are closed."""
         for todo in self.todos:
             if not todo.done and todo.needed:
                 return todo
@@ -44,7 +48,6 @@ class Phase(Data):
 
     @property
     def open_todos(self) -> list[Todo]:
-        """Todos that are neither done nor closed by the end of the job."""
         return [todo for todo in self.todos if not todo.done and todo.needed]
 
     @property
@@ -53,19 +56,16 @@ class Phase(Data):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Counts of done todos and of all needed todos."""
         return sum(todo.done for todo in self.todos), sum(
             todo.done or todo.needed for todo in self.todos
         )
 
-    def complete(self, todo_id: int, notes: str = "") -> None:
-        """Mark a todo as done."""
+    def complete(self, todo_id: int, notes: str = "", *, done: bool = True) -> None:
         for todo in self.todos:
             if todo.id == todo_id:
-                todo.done, todo.notes = True, notes
+                todo.done, todo.needed, todo.notes = done, done, notes
 
     def close(self, completed: Sequence[int]) -> None:
-        """Close the list when the job ends: `completed` are done, other open todos not needed."""
         for todo in self.open_todos:
             todo.done = todo.id in completed
             todo.needed = todo.done
@@ -78,12 +78,6 @@ def fewest_todos_after_phase(
 
     One todo is enough after a rewind, in a fork, before the end, for a plan of one phase and for a
     plan that is done, so that corrections need no padding.
-
-    Args:
-        purpose: Purpose of the phase that hands over the list.
-        plan_phases: Number of phases in `plan.md`.
-        open_phases: Number of those with an open box.
-        least: The agent's configured minimum, for every other list.
     """
     corrects = purpose in ("rewind", "fork", "final") or not open_phases
     return 1 if corrects or plan_phases <= 1 else least

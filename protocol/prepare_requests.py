@@ -1,7 +1,5 @@
 """Request and result of a job's start, and of changes to its model settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field
@@ -38,6 +36,8 @@ class PrepareRequest(Data):
     repository: RepositoryStart | None = None
     publish: Publish | None = None
     project: ProjectLink | None = None
+    by: str = ""
+    """Who starts it, as far as the start says."""
     chain: str = ""
     """First run id of the workflow: distinguishes a retry or reset from a new job with the same
     id."""
@@ -46,7 +46,6 @@ class PrepareRequest(Data):
 class PrepareReply(CheckpointReply):
     root: str
     remote: str = ""
-    """Where checkpoints are pushed; empty for nowhere."""
     agent: str
     model: str
     title: str
@@ -54,14 +53,11 @@ class PrepareReply(CheckpointReply):
     tools: list[ToolRoute]
     limits: JobLimits
     context: int = 0
-    """Tokens of the first request."""
     notifying: Notifying | None = None
     has_repository: bool = False
     origin: PinnedSource | None = None
-    """The repository or folder that it works on."""
     publish: Publish | None = None
     notices: list[Notice] = Field(default_factory=list)
-    """Notices for people about unavailable features, one line each."""
     search_attributes: list[str] = Field(default_factory=list)
     """Our search attributes that the server has registered; only those may be set."""
 
@@ -74,12 +70,8 @@ class SetModelRequest(JobPosition):
 
 
 class SetModelReply(CheckpointReply):
-    """The model's settings after the change."""
-
     model: str
-    """The name of the model."""
     limits: JobLimits
     tools: list[ToolRoute] = Field(default_factory=list)
     """The routes of all tools if a tool came or went with the change, else empty."""
     changes: list[str] = Field(default_factory=list)
-    """The changes, one line each, for people."""

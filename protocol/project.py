@@ -1,7 +1,5 @@
 """The units of a project, the jobs that work on them, and its result."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field
@@ -26,15 +24,12 @@ BRIEF = "project.md"
 from the product."""
 RESULT = "project-result.json"
 PATCH = "changes.patch"
-"""Patch of the changes to a repository, next to the result."""
 STATE = "state"
 """The branch with the project's own files."""
 MAX_JOB_SUMMARIES = 300
 """How many of a project's newest jobs are listed for people."""
 MOST_WAITS = 50
-"""How many of the newest waits for a person are remembered."""
 MOST_UNRESOLVED = 10
-"""Most unresolved entries of one job."""
 MOST_SCOPE_AND_SETTINGS = 1_200_000
 """Most bytes of a start with groups; the rest of the record is room for the groups."""
 
@@ -46,11 +41,14 @@ class Attempt(Data):
     role: str
     outcome: str
     """`accepted`, `sent back`, or how the job ended."""
+    said: str = ""
     why: list[str] = Field(default_factory=list)
-    """Why it was not accepted; the first reasons."""
+    """Why it was not accepted, and what a tester found."""
     disproved: list[str] = Field(default_factory=list)
     """Findings of proofs that contradicted the job's claim of completion; the job then went on."""
     commit: str = ""
+    branch: str = ""
+    """The branch of the project's repository with its work."""
     model_calls: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -68,14 +66,12 @@ class Unit(Data):
     reasons: list[str] = Field(default_factory=list)
     """The last findings; for a blocked unit, why it is blocked."""
     history: list[Attempt] = Field(default_factory=list)
-    """Finished jobs of the unit, oldest first."""
     merged: str = ""
     """Its commit in the project's main line; empty before the merge."""
     commit: str = ""
-    """Commit of the newest work on it, accepted or not."""
     job: str = ""
     phases: int = 0
-    """The last job of the unit and its number of phases: a fork begins there."""
+    """The last job of the unit, and its phase at whose start a fork begins; 0 for its end."""
 
     @property
     def settled(self) -> bool:
@@ -90,11 +86,15 @@ class Feature(Unit):
     evidence: list[Proof] = Field(default_factory=list)
     """Proofs that the system ran on the newest work."""
     coder_report: str = ""
-    """Report of its last coder."""
+    changed: list[str] = Field(default_factory=list)
+    """Paths that the system saw its coders change; the newest few."""
+    test_changes: str = ""
+    """How its coder changed tests that were there before, as a diff; its beginning."""
     test_findings: list[str] = Field(default_factory=list)
-    """Findings of its last tester."""
     written_tests: list[str] = Field(default_factory=list)
     """Paths of the tests that its last tester wrote to show the findings."""
+    passed_findings: list[str] = Field(default_factory=list)
+    """Findings of the verdict that passed it."""
     test_minimums: list[AcceptedRun] = Field(default_factory=list)
     """The most that each of its commands has run so far; later runs may not run less."""
     turn: Literal["coder", "tester"] = "coder"
@@ -116,8 +116,6 @@ class Stage(Unit):
 
 
 class ChildReport(Data):
-    """The report of a child job when its status or its phase changes."""
-
     job: str = Field(max_length=1000)
     status: str = Field("running", max_length=40)
     waiting: WaitReason | None = None
@@ -156,8 +154,6 @@ class PersonWait(Data):
 
 
 class RunningJob(Data):
-    """A running child job."""
-
     unit: str
     role: str
     job: str
@@ -173,8 +169,6 @@ class RunningJob(Data):
 
 
 class EndedJob(Data):
-    """A finished child job whose work has not been inspected yet."""
-
     job: str
     status: JobEnding
     reason: str = ""
@@ -209,4 +203,3 @@ class ProjectResult(Data):
     jobs: int = 0
     commit: str = ""
     branch: BranchResult | None = None
-    """The project's branch; None when none was to be pushed."""

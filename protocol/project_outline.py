@@ -1,7 +1,5 @@
 """The outline of a project: its units with the jobs that worked on them, and its running jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -23,45 +21,44 @@ from protocol.outline import (
     wait_line,
 )
 from protocol.project import Attempt, PersonWait
+from protocol.project_start import FORM_SPECS
 from protocol.proof import Proof
-from protocol.short_text import count_noun, indent_list_entry, one_line, shorten_to_both_ends
+from protocol.short_text import (
+    count_noun,
+    indent_list_entry,
+    one_line,
+    opening_line,
+    shorten_to_both_ends,
+)
 from protocol.status import ProjectJob, ProjectStatus, ProjectUnit
 
 MAX_SAID = 200
-"""Characters shown of a job's final statement."""
 MOST_LINES = 5
-"""Lines shown of the end of a run's output."""
-MOST_REASONS = 500
-"""Characters shown of why a unit is not completed."""
 DISPROVED = "it said that it was done, and proof refused: "
 
 
 def project_outline(status: ProjectStatus, notices: Sequence[object]) -> Outline:
-    """Return the outline of a project.
-
-    Args:
-        notices: Those that people are shown, newest first.
-    """
     result, line = status.result, status.line or status.details
+    kind = f"{FORM_SPECS[status.form].unit}s" if status.form else ""
     done = sum(unit.status == "completed" for unit in status.units)
     return Outline(
         id=status.job_id,
         title=one_line(status.title, 80),
         word=status.status,
-        ending=status.status,
+        ending=f"{status.status}, {line}" if result and line else status.status,
         facts=tuple(filter(None, [status.agent, f"wave {status.wave}" if status.wave else ""])),
         place=line,
         progress=(done, len(status.units)),
         wait=wait_line(status.waiting, status.waiting_for),
         sections=outline_sections(
             [
-                needs_section(status),
-                Section("result", rows=text_rows(result.summary if result else "")),
+                _needs_section(status),
+                Section("result", rows=text_rows(result.summary if result and not line else "")),
                 listed_section("deliverables", "Unresolved", result.unresolved if result else []),
                 listed_section("deliverables", "Dropped", result.dropped if result else []),
                 branch_section(result.branch if result else None),
                 scope_section(status.scope, status.items),
-                Section("list", line, rows=tuple(map(_unit_row, status.units))),
+                Section("list", kind if result else line, rows=tuple(map(_unit_row, status.units))),
                 _jobs_section(status),
                 listed_section("jobs", "Waits", [*map(project_wait_line, status.waits)]),
                 _figures_section(status),
@@ -74,18 +71,32 @@ def project_outline(status: ProjectStatus, notices: Sequence[object]) -> Outline
     )
 
 
+def _needs_section(status: ProjectStatus) -> Section:
+    """What needs a person: jobs that wait and blocked units, then the project itself."""
+    others = needs_section(status)
+    rows = [
+        Row(f"needs you: {job.unit} waits ({job.waiting}), see `starter.py show {job.job}`")
+        for job in status.running
+        # What all wait for is said at length.
+        if job.waiting and not (status.waiting and len(status.running) == 1)
+    ]
+    for unit in status.units:
+        if unit.status == "blocked":
+            # The result has the reasons among what is unresolved.
+            why = "" if status.result else "; ".join(map(opening_line, unit.reasons))
+            text = f"needs you: {unit.id} is blocked" + (f": {one_line(why, MAX_SAID)}" * bool(why))
+            rows.append(Row(text, below=(unit.unblock,) if unit.unblock else ()))
+    return Section("needs", rows=(*rows, *others.rows))
+
+
 def _unit_row(unit: ProjectUnit) -> Row:
-    """A unit with its jobs, its proofs and its commit."""
-    text = f"{unit.id}: {unit.title}"
-    if unit.reasons and unit.status != "completed":
-        settled = "blocked" if unit.status == "blocked" else "sent back"
-        why = shorten_to_both_ends(" ".join(" ".join(unit.reasons).split()), MOST_REASONS)
-        text += f" ({settled}: {' '.join(why.split())})"
-    return Row(text, mark(unit.status), below=tuple(unit_story(unit)))
+    # The title of a feature is the beginning of its description.
+    title = (unit.title,) if unit.checks and unit.title else ()
+    text = unit.id if title or not unit.title else f"{unit.id}: {unit.title}"
+    return Row(text, mark(unit.status), below=(*title, *unit_story(unit)))
 
 
 def unit_story(unit: ProjectUnit) -> list[str]:
-    """The jobs that worked on a unit with their failures, the proofs, and the commit."""
     lines = [line for attempt in unit.history for line in _attempt_lines(attempt)]
     for run in unit.evidence:
         end = [line for line in run.end.splitlines() if line.strip()]
@@ -93,18 +104,25 @@ def unit_story(unit: ProjectUnit) -> list[str]:
         lines += [f"  | {line}" for line in (["…"] if end[MOST_LINES:] else []) + end[-MOST_LINES:]]
     if unit.commit:
         lines.append(f"commit {unit.commit[:12]}")
-    return [*lines, unit.unblock] if unit.unblock else lines
+    return lines
 
 
 def _attempt_lines(attempt: Attempt) -> list[str]:
-    """A job and, verbatim, why its work was not accepted."""
+    """A job with what it said and, if it was a tester's, verbatim what it found."""
     spent = [count_noun(attempt.model_calls, "model call"), f"{attempt.tokens:,} tokens"]
     if attempt.cost:
         spent.append(f"cost {attempt.cost:.4f}")
-    reasons = [f"{DISPROVED}{text}" for text in attempt.disproved]
-    reasons += [shorten_to_both_ends(text.strip(), 2 * MAX_SAID) for text in attempt.why]
+    reasons = [f"{DISPROVED}{opening_line(text)}" for text in attempt.disproved]
+    reasons += [
+        shorten_to_both_ends(text.strip(), 2 * MAX_SAID)
+        if attempt.role == "tester"
+        # The proofs have the output.
+        else one_line(opening_line(text), 2 * MAX_SAID)
+        for text in attempt.why
+    ]
     return [
         f"{attempt.job}: {attempt.outcome} · {' · '.join(spent)}",
+        *([f"  said: {one_line(attempt.said, MAX_SAID)}"] if attempt.said else []),
         *(f"  {line}" for text in reasons for line in f"- {indent_list_entry(text)}".splitlines()),
     ]
 
@@ -116,25 +134,25 @@ def project_proof_line(run: Proof) -> str:
 
 
 def project_wait_line(wait: PersonWait) -> str:
-    """Which job waited for a person, and how long."""
     said = f" · {one_line(wait.message, MAX_SAID)}" if wait.message else ""
     return f"waited {timedelta(seconds=int(wait.seconds))} ({wait.reason}): {wait.job}{said}"
 
 
 def _jobs_section(status: ProjectStatus) -> Section:
-    """The jobs, a row each: ended ones with what they said, then running ones."""
+    """The jobs that no unit has listed: ended ones with what they said, then running ones."""
+    listed = {attempt.job for unit in status.units for attempt in unit.history}
     ended = [
         Row(
             f"{job.job}: {job.status}"
             + (f" · {one_line(job.summary, MAX_SAID)}" * bool(job.summary))
         )
         for job in status.jobs
+        if job.job not in listed
     ]
     return Section("jobs", "Jobs", rows=(*ended, *map(_running_job_row, status.running)))
 
 
 def _running_job_row(job: ProjectJob) -> Row:
-    """A running job, and below it its claims that proofs refuted."""
     state = f"waiting: {job.waiting}" if job.waiting else "at work"
     deadline = f" · deadline {job.deadline}" if job.deadline else ""
     if job.deadline and job.waits_since:
@@ -142,7 +160,7 @@ def _running_job_row(job: ProjectJob) -> Row:
         deadline = f" · since {job.waits_since}, which counts against its deadline {job.deadline}"
     return Row(
         f"{job.job}: {state} · {job.phase or 'starting'}{deadline}",
-        below=tuple(f"{DISPROVED}{text}" for text in job.disproved),
+        below=tuple(f"{DISPROVED}{opening_line(text)}" for text in job.disproved),
     )
 
 
@@ -157,7 +175,6 @@ def _figures_section(status: ProjectStatus) -> Section:
 
 
 def _repository_line(status: ProjectStatus) -> str:
-    """How to get the product."""
     if not status.repository:
         return ""
     # With a remote each host has a copy, and only the first one's path is known.

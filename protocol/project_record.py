@@ -1,7 +1,5 @@
 """What workflow code remembers of a project; carried over when it continues as new."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -40,13 +38,10 @@ class ProjectRecord(Data):
     title: str
     root: str
     remote: str = ""
-    """Address of the remote that its repository is pushed to; empty without one."""
     repository: str
     """Path of the git repository on the worker, for people."""
     origin: PinnedSource | None = None
-    """The repository or folder that it began from."""
     head: str
-    """Commit of the newest accepted work."""
     state: str = ""
     """Newest commit of the project's own files."""
     features: list[Feature] = Field(default_factory=list)
@@ -61,9 +56,9 @@ class ProjectRecord(Data):
     finished: bool = False
     """Whether a manager's claim of completion was accepted."""
     findings: list[str] = Field(default_factory=list)
-    """Problems of the last plan."""
+    set_up_report: str = ""
+    """What the initializer says of its work."""
     begun_jobs: dict[str, int] = Field(default_factory=dict)
-    """Number of jobs begun, by unit and role."""
     remarks: list[Remark] = Field(default_factory=list)
     """People's remarks to the project; every new job gets them."""
     results: list[str] = Field(default_factory=list)
@@ -71,16 +66,12 @@ class ProjectRecord(Data):
     left_open: dict[str, list[str]] = Field(default_factory=dict)
     """Unresolved entries of accepted work, by unit and role; those of the newest job only."""
     running: dict[str, RunningJob] = Field(default_factory=dict)
-    """Running jobs by id."""
     ended_jobs: list[EndedJob] = Field(default_factory=list)
     job_summaries: list[JobSummary] = Field(default_factory=list)
     waits: list[PersonWait] = Field(default_factory=list)
     trace_count: int = 0
-    """Number of traces so far."""
     traces: list[Trace] = Field(default_factory=list)
-    """Traces that are not in the store yet, oldest first."""
     started_at: str = ""
-    """Start time of its first run, in ISO 8601."""
     jobs: int = 0
     limits: Budget = Field(default_factory=Budget)
     usage: Usage = Field(default_factory=Usage)
@@ -99,17 +90,14 @@ class ProjectRecord(Data):
 
     @property
     def units(self) -> list[Unit]:
-        """The features, groups or stages, depending on the form."""
         return [*self.features, *self.groups, *self.stages]
 
     @property
     def ended_runs(self) -> list[RunningJob]:
-        """The ended jobs whose work is being looked into, or will be."""
         return [self.running[each.job] for each in self.ended_jobs if each.job in self.running]
 
     @property
     def unended_runs(self) -> list[RunningJob]:
-        """The jobs that have not ended."""
         over = [run.job for run in self.ended_runs]
         return [run for run in self.running.values() if run.job not in over]
 

@@ -1,7 +1,5 @@
 """Requests and results of a project's activities."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field
@@ -12,8 +10,7 @@ from protocol.handoffs import Handoff
 from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.project import ProjectResult
-from protocol.project_forms import FormName
-from protocol.project_start import ProjectStart
+from protocol.project_start import FormName, ProjectStart
 from protocol.proof import Proof
 from protocol.publishing import Publish
 from protocol.repository_start import PinnedSource
@@ -32,30 +29,23 @@ class ProjectPrepareReply(Data):
     repository: str
     title: str
     origin: PinnedSource | None = None
-    """The repository or folder that it begins from."""
     commit: str
     state: str
     """The first commit of the project's own files."""
     remote: str = ""
-    """Address of the remote that its repository is pushed to; empty without one."""
     scope: list[ScopeItem] = Field(default_factory=list)
     search_attributes: list[str] = Field(default_factory=list)
     notifying: Notifying | None = None
     notices: list[Notice] = Field(default_factory=list)
-    """Notices for people about unavailable features, one line each."""
 
 
 class ProjectRequest(Data):
-    """A place in a project's repository."""
-
     root: str
     remote: str = ""
     form: FormName
 
 
 class TakeWorkRequest(ProjectRequest):
-    """Inspect the work of a finished child job."""
-
     job: str
     checkpoint: str
     folder: str
@@ -68,13 +58,9 @@ class TakeWorkRequest(ProjectRequest):
 
 
 class ChildWork(Data):
-    """The work of a child job, as the system inspected it."""
-
     commit: str
-    changed: list[str] = Field(default_factory=list)
-    """Paths that the job changed; the first few."""
+    branch: str = ""
     problems: list[str] = Field(default_factory=list)
-    """Why the work cannot be accepted."""
     report: str = ""
     """The job's own words on its work."""
     added: str = ""
@@ -84,12 +70,15 @@ class ChildWork(Data):
     verdict: TesterVerdict | None = None
     proofs: list[Proof] = Field(default_factory=list)
     """The system's own runs, and tool results for checks that no command can perform."""
+    changed: list[str] = Field(default_factory=list)
     tests: list[str] = Field(default_factory=list)
-    """Paths of tests that a tester wrote; the first few."""
+    test_changes: str = ""
+    """How tests differ that are older than the job, as a diff; its beginning."""
+    given_up: bool = False
+    """Whether a coder says that it cannot be done; its words are the first problems."""
     left_items: dict[int, str] = Field(default_factory=dict)
     """Items that the job did not do: index in its scope to its reason."""
     usage: Usage = Field(default_factory=Usage)
-    """Usage of shortening its summary."""
 
     @property
     def summary(self) -> str:
@@ -105,8 +94,6 @@ class MergeRequest(ProjectRequest):
 
 
 class MergeReply(Data):
-    """Result of merging accepted work into the project's main line."""
-
     commit: str
     """The new head; with conflicts, a commit with conflict markers."""
     conflicts: list[str] = Field(default_factory=list)
@@ -114,12 +101,8 @@ class MergeReply(Data):
 
 
 class WriteStateRequest(ProjectRequest):
-    """Write the project's state file."""
-
     state: str
-    """The newest commit of the project's own files."""
     units: list[dict[str, Any]]
-    """The units that changed."""
     scope: list[ScopeItem] = Field(default_factory=list)
     why: str
 

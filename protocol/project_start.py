@@ -1,8 +1,7 @@
 """The start input of a project."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,11 +9,44 @@ from protocol.agent_reports import Line, UnitId
 from protocol.data_model import Data
 from protocol.handoffs import OnFailure
 from protocol.limits import Budget
-from protocol.project_forms import FORM_SPECS, FormName
 from protocol.proof import Check, Tests
 from protocol.publishing import Publish
 from protocol.repository_start import RepositoryStart
 from protocol.todo_list import DoneWhen
+
+FormName = Literal["features", "groups", "pipeline"]
+
+
+@dataclass(frozen=True)
+class FormSpec:
+    """A row of the table of forms."""
+
+    unit: str
+    """People's name for the part that a job works on."""
+    units_key: str
+    state_file: str
+    roles: tuple[str, ...] = ()
+    """The roles of its jobs. A pipeline has none: its stages name their agents."""
+    divided: bool = True
+    """Whether a job covers only a part of the project's scope."""
+
+
+FORM_SPECS: dict[FormName, FormSpec] = {
+    "features": FormSpec(
+        unit="feature",
+        units_key="features",
+        state_file="feature-list.json",
+        roles=("initializer", "coder", "tester"),
+    ),
+    "groups": FormSpec(
+        unit="group", units_key="groups", state_file="groups.json", roles=("manager", "worker")
+    ),
+    "pipeline": FormSpec(
+        unit="stage", units_key="stages", state_file="pipeline.json", divided=False
+    ),
+}
+"""A new form needs a row here and a module of pure functions in `workflows.rules.forms`."""
+
 
 DEFAULT_AGENTS = {"worker": "generalist"}
 MOST_SECONDS = 10**12
@@ -47,7 +79,6 @@ class ProjectStart(Data):
     items: list[Line] = Field(default_factory=list, max_length=2000)
     """The scope of `groups`."""
     stages: list[StageStart] = Field(default_factory=list, max_length=50)
-    """The stations of `pipeline`."""
     agents: dict[str, str] = Field(default_factory=dict)
     """Agents in place of the default ones, by role: initializer, coder, tester, manager, worker."""
     product: str = Field("repo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
@@ -70,11 +101,12 @@ class ProjectStart(Data):
     success: list[DoneWhen] = Field(default_factory=list, max_length=20)
     """Conditions on the project's files before a project of `groups` may end."""
     deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
-    """Most seconds of each job."""
     limits: Budget = Field(default_factory=Budget)
     set: dict[str, Any] = Field(default_factory=dict)
     notify: dict[str, Any] | None = None
     """Notifications for the project and its jobs, as in an agent's file; null uses the agent's."""
+    by: str = Field("", max_length=100)
+    """Who starts it; the command line fills it in."""
     history_events: int = Field(1000, ge=10, le=10_000)
     """Events after which the project continues as new, once no job is running."""
 
@@ -108,9 +140,7 @@ class ProjectStart(Data):
 
     @property
     def stage_ids(self) -> list[str]:
-        """Ids of the stations, in order."""
         return [stage.id or f"stage-{number}" for number, stage in enumerate(self.stages, 1)]
 
     def agent(self, role: str) -> str:
-        """The agent of a role."""
         return self.agents.get(role, DEFAULT_AGENTS.get(role, role))

@@ -3,8 +3,6 @@
 Neither an agent's claim nor an earlier run replaces the system's own run.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -27,7 +25,6 @@ class CheckCommand(Data):
     min_tests: int = Field(1, ge=1, le=1_000_000)
     """Least number of tests that it must run, without skipped ones."""
     seconds: int = Field(600, ge=1, le=3600)
-    """Most seconds of one run."""
     report: str = Field("", max_length=300, pattern=r"^(?:[\w-][\w.-]*/)*(?:[\w-][\w.-]*)?$")
     """Path of the JUnit XML file that a command accepted by its exit code writes; its tests are
     counted. A known runner needs none."""
@@ -65,11 +62,19 @@ class AcceptedRun(Data):
     command: str
     tests: int
     skipped: int = 0
+    expected: int = 0
+    """Tests that were expected to fail, and did."""
     seconds: int = 600
     report: str = ""
     by_person: bool = False
     feature: str = ""
     """The newest feature that it proved."""
+
+    @property
+    def check(self) -> CheckCommand:
+        return CheckCommand(
+            command=self.command, seconds=self.seconds, report=self.report, by_person=self.by_person
+        )
 
 
 class Proof(Data):
@@ -94,13 +99,10 @@ class Proof(Data):
     coverage: float | None = None
     """Covered percentage of the code; None when the run did not print it."""
     why: str = ""
-    """Why it failed; empty when it passed."""
     end: str = ""
     """The end of the output, or the head of a tool's answer."""
     cut: bool = False
-    """Whether the output was truncated."""
     commit: str = ""
-    """The tested commit."""
     asked_by: str = ""
     """Id of the handoff at whose end it ran."""
     phase: int = 0
@@ -110,6 +112,11 @@ class Proof(Data):
     @property
     def line(self) -> str:
         """`unit: python3 -m pytest -q: exit code 0, 28 tests, 1 skipped`."""
+        return f"{self.check}: {self.ran}" + (f": {self.outcome}" if self.outcome else "")
+
+    @property
+    def outcome(self) -> str:
+        """`exit code 0, 28 tests, 1 skipped`."""
         parts = [] if self.exit_code is None else [f"exit code {self.exit_code}"]
         if self.tests is not None:
             parts.append(count_noun(self.tests, "test"))
@@ -125,4 +132,4 @@ class Proof(Data):
         if self.why and self.why not in parts:
             parts.append(self.why)
         parts += self.shown
-        return f"{self.check}: {self.ran}" + (f": {', '.join(parts)}" if parts else "")
+        return ", ".join(parts)

@@ -1,14 +1,17 @@
 """Where a finished branch is pushed, and the branch with the work."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from protocol.data_model import Data
 from protocol.git_address import check_git_address, git_address_without_user
-from protocol.repository_start import RefName, RepositoryStart, Variable, check_token_address
+from protocol.repository_start import (
+    RefName,
+    RepositoryStart,
+    Variable,
+    check_token_address,
+)
 from protocol.requests import JobPosition
 from protocol.validation_errors import first_validation_errors
 
@@ -20,7 +23,6 @@ class Publish(Data):
     """Address of a git repository; empty for that of `repository.url`."""
     branch: RefName
     approve: bool = Field(False, strict=True)
-    """Whether a person must approve the push."""
     token_variable: Variable | None = None
     """As in `repository`; when both this and `remote` are unset, that of `repository` is used."""
 
@@ -35,7 +37,7 @@ class Publish(Data):
             check_token_address(self.token_variable, self.remote, "publish")
         return self
 
-    def completed(self, repository: RepositoryStart | None) -> Publish:
+    def completed(self, repository: RepositoryStart | None) -> "Publish":
         """Fill in the remote and the token. Raises ValueError when there is no remote."""
         if self.remote:
             return self
@@ -54,11 +56,7 @@ CHANGEABLE = tuple(f"{PUBLISH}.{key}" for key in ("branch", "remote", "token_var
 
 
 def change_publish(publish: Publish, settings: dict[str, Any]) -> Publish | None:
-    """Return the push with a person's settings; None if there is to be none.
-
-    Raises:
-        ValueError: A setting is wrong.
-    """
+    """Return the push with a person's settings, if any is left. Raises ValueError."""
     if PUBLISH in settings:
         return None
     changes = {key.removeprefix(f"{PUBLISH}."): value for key, value in settings.items()}
@@ -75,7 +73,6 @@ def split_publish_settings(settings: dict[str, Any]) -> tuple[dict[str, Any], di
 
 
 def publish_notice(publish: Publish | None) -> str:
-    """Say where the branch goes now."""
     if publish is None:
         return "no branch is pushed; the work ends with a patch"
     where = f" to {git_address_without_user(publish.remote)}" if publish.remote else ""
@@ -88,7 +85,6 @@ class BranchResult(Data):
     base: str
     """The commit that it starts from."""
     commit: str = ""
-    """Its tip; empty when nothing was changed."""
     branch: str = ""
     published: str = ""
     """The address to which it was pushed; empty when it was not."""
@@ -108,4 +104,3 @@ class PublishRequest(JobPosition):
     publish: Publish | None = None
     """Where the branch goes, as a person may have changed it."""
     starts: list[str] = Field(default_factory=list)
-    """Start checkpoints of the phases, in order."""

@@ -1,7 +1,5 @@
 """The repository that a job works on, as activities link it."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from protocol.data_model import Data
@@ -31,8 +29,6 @@ class RepositoryOrigin(Data):
 
 
 class EarlierStart(Data):
-    """The start checkpoint of a phase that a fork continues from."""
-
     job: str
     """The job whose phase it was."""
     commit: str
@@ -45,10 +41,13 @@ class StartTests(Data):
     """How they are run; empty if nothing says so."""
     passed: int = 0
     skipped: int = 0
+    expected: int = 0
     failed: list[str] = Field(default_factory=list)
     """Names of the tests that failed already; nobody answers for them."""
     why: str = ""
     """Why none could be run; empty if some passed."""
+    generated: list[str] = Field(default_factory=list)
+    """Files and folders that this run made or changed in the repository: no part of the work."""
 
     @property
     def line(self) -> str:
@@ -65,7 +64,6 @@ class RepositoryLink(Data):
     owner: str
     """The job or project whose git repository holds the source."""
     folder: str = FOLDER
-    """Workspace folder with its files."""
     tree: str
     """Tree of that folder when the job began."""
     commit: str

@@ -1,7 +1,5 @@
 """The repository or folder that a job or a project begins with."""
 
-from __future__ import annotations
-
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -31,7 +29,6 @@ def check_repository_ref(name: str) -> str:
 
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$")]
-"""The name of a variable of the worker."""
 RefName = Annotated[str, Field(max_length=200), AfterValidator(check_repository_ref)]
 
 
@@ -47,7 +44,6 @@ class RepositoryStart(Data):
     depth: int | None = Field(None, ge=1, le=1_000_000)
     """Commits of history to fetch; None for all."""
     subfolder: str = Field("", max_length=300)
-    """The folder of the repository to work in."""
     token_variable: Variable | None = None
     """Variable of the worker that holds the password or token for http(s)."""
 

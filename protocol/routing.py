@@ -4,8 +4,6 @@ The manager's completion gate runs them, so that the manager can correct its ans
 runs them again before it accepts the answer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,14 +11,13 @@ from pydantic import Field
 
 from protocol.agent_reports import Routing
 from protocol.data_model import Data
+from protocol.scope_ledger import is_empty_reason
 from protocol.short_text import first_few
 
 MOST_NAMED = 10
 
 
 class RoutingFrame(Data):
-    """What a manager's division is checked against."""
-
     required: list[str] = Field(default_factory=list)
     """Ids of the items that must now be in a group or dropped with a reason."""
     optional: list[str] = Field(default_factory=list)
@@ -28,7 +25,6 @@ class RoutingFrame(Data):
     accepted: list[str] = Field(default_factory=list)
     """Ids of items of accepted groups; they may be worked on again."""
     groups: list[str] = Field(default_factory=list)
-    """Ids of all groups."""
     live: list[str] = Field(default_factory=list)
     """Ids of the groups that are neither completed nor blocked."""
     room: int = 1_000_000
@@ -36,7 +32,6 @@ class RoutingFrame(Data):
 
 
 def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
-    """The problems of a division, one sentence each; empty when it can be carried out."""
     problems: list[str] = []
     ids = [group.id for group in routing.groups]
     if twice := [*_duplicate_routing_ids(ids), *(id_ for id_ in ids if id_ in frame.groups)]:
@@ -59,6 +54,11 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
         problems.append(
             f"These items are not in the scope, or are in work: {_routing_id_list(strange)}."
         )
+    if bare := [item.id for item in routing.drop if is_empty_reason(item.reason)]:
+        problems.append(
+            f"These items are dropped without a reason: {_routing_id_list(bare)}. Say in words why "
+            "each must not be done."
+        )
     if done := [item.id for item in routing.drop if item.id in may - open_ids]:
         problems.append(f"These items are done and cannot be dropped: {_routing_id_list(done)}.")
     if missing := [item for item in frame.required if item not in set(named)]:
@@ -80,7 +80,12 @@ def routing_problems(routing: Routing, frame: RoutingFrame) -> list[str]:
             "`complete` cannot be true: neither accepted nor blocked: "
             f"{_routing_id_list(frame.live)}."
         )
-    if not (routing.complete or routing.groups or frame.live):
+    if not (frame.groups or routing.groups):
+        problems.append(
+            "Nothing has been worked on yet, so that neither `complete` nor dropping every item "
+            "can be accepted: name the groups that are to work on it."
+        )
+    elif not (routing.complete or routing.groups or frame.live):
         problems.append("Name the groups to be worked on next, or say `complete: true`.")
     return problems
 

@@ -5,8 +5,6 @@ An item is completed, dropped with a reason, or open. The system completes it, b
 checkpoints both hold the ledger; activities report their changes, and the workflow copies them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -84,7 +82,6 @@ class ScopeItem(Data):
     weight: int = 1
     """How many statements, or steps of earlier plans, it stands for."""
     reason: str = ""
-    """Why it was dropped."""
     phase: int = 0
     """For a step: the position of its phase in the plan, from 1."""
     evidence: Evidence | None = None
@@ -98,7 +95,6 @@ class ScopeItem(Data):
 
     @property
     def is_unmet(self) -> bool:
-        """Whether the review found a statement of a completed item unmet."""
         return self.status == "completed" and any(s.verdict == "unmet" for s in self.statements)
 
     @property
@@ -117,14 +113,13 @@ class ScopeItem(Data):
         return f"{self.id} ({self.status}): {self.text}"
 
     @property
-    def slim(self) -> ScopeItem:
+    def slim(self) -> "ScopeItem":
         """The item as workflow memory has it."""
         evidence = self.evidence.slim if self.evidence else None
         return self.model_copy(update={"statements": [], "evidence": evidence})
 
 
 def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
-    """The items listed by a start or its instructions, numbered from `first`."""
     return [
         _listed_item(f"S{n}", one_line(text, TEXT_CHARACTERS), "given")
         for n, text in enumerate(texts, first)
@@ -132,7 +127,6 @@ def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
 
 
 def added_item(number: int, text: str, source: Literal["told", "added"]) -> ScopeItem:
-    """An item that was added later."""
     return _listed_item(f"A{number}", one_line(text, TEXT_CHARACTERS), source)
 
 
@@ -151,36 +145,29 @@ def scope_size_fault(items: Sequence[ScopeItem]) -> str | None:
 
 
 def scope_bytes(items: Sequence[ScopeItem]) -> int:
-    """Bytes of the texts and reasons of a ledger."""
     return sum(len((item.text + item.reason).encode()) for item in items)
 
 
 def expand_item_ids(text: str) -> list[str]:
     """The ids of items that a text names, each once and in order; `B2-B5` names four."""
-    found = list[str]()
+    ids = list[str]()
     for match in _ID_RANGE.finditer(text):
         letter, first, other, last = match.groups()
         same = bool(last) and other in ("", letter)
         end = min(int(last), int(first) + MAX_ITEMS) if same else int(first)
-        found += [f"{letter}{number}" for number in range(int(first), end + 1)]
+        ids += [f"{letter}{number}" for number in range(int(first), end + 1)]
         if last and not same:
-            found.append(f"{other}{int(last)}")
-    return list(dict.fromkeys(found))
+            ids.append(f"{other}{int(last)}")
+    return list(dict.fromkeys(ids))
 
 
 def named_item_ids(text: str, known: Iterable[str]) -> list[str]:
-    """The known ids that a text names, each once and in order."""
     ids = set(known)
     return [id_ for id_ in expand_item_ids(text) if id_ in ids]
 
 
 def is_empty_reason(reason: str, text: str = "") -> bool:
-    """Whether a reason says nothing: no words, a phrase that fits everything, or the item's text.
-
-    Args:
-        reason: The reason, which may repeat the item.
-        text: The item's text.
-    """
+    """Whether a reason says nothing: no words, a phrase that fits all, or the item's own text."""
     words = _WORD.findall(reason.replace(text, " ") if text else reason)
     said = " ".join(words).casefold().replace("_", " ").strip()
     # Some scripts write without spaces.
@@ -201,7 +188,6 @@ def sync_plan_steps(
     dropped.
 
     Args:
-        items: The ledger.
         boxes: For each box the position of its phase and its text, in order.
     """
     steps = [item.model_copy() for item in items if item.is_step]
@@ -295,12 +281,7 @@ def _letter_pairs(text: str) -> frozenset[str]:
 
 
 def vanished_steps(items: Sequence[ScopeItem], boxes: Sequence[tuple[int, str]]) -> list[ScopeItem]:
-    """The open steps that no box of the plan stands for any more, be it in other words.
-
-    Args:
-        items: The ledger.
-        boxes: For each box the position of its phase and its text.
-    """
+    """The open steps that no box of the plan stands for any more, be it in other words."""
     shown = Counter(one_line(text, STEP_CHARACTERS) for _, text in boxes)
     vanished = []
     for item in sorted(sync_plan_steps(items, boxes), key=lambda item: item.status == "open"):
@@ -329,10 +310,7 @@ def scope_counts(items: Sequence[ScopeItem]) -> dict[str, int]:
 
 
 def scope_ledger_line(items: Sequence[ScopeItem]) -> str:
-    """`3 of 5 items completed; of 1 added 0; dropped 1`, for the model and for people.
-
-    Without any item it counts the steps of the plan.
-    """
+    """`3 of 5 items completed; of 1 added 0; dropped 1`; of the plan without any items."""
     counts = scope_counts(items)
     if not counts["original"] and counts["steps"]:
         text = f"{counts['steps_completed']} of {counts['steps']} steps done"

@@ -1,8 +1,8 @@
 """Helpers that fold, close, cut and list short texts."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 TITLE_CHARACTERS = 80
 
@@ -35,13 +35,18 @@ def _without_html_comments(text: str) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """The text with a full stop, unless it already ends in punctuation."""
     text = text.rstrip()
     return text if text.endswith((".", "!", "?", "…", ":", ";")) else f"{text}."
 
 
+def opening_line(text: str) -> str:
+    """The first line of a text; without the sentence that only announces the lines after it."""
+    first, _, rest = text.strip().partition("\n")
+    said, _, announced = first.rpartition(". ")
+    return f"{said}." if rest and said and announced.endswith(":") else first
+
+
 def first_few(names: Sequence[str], most: int) -> str:
-    """`a, b and 3 more`, with at most `most` names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -56,7 +61,6 @@ def shorten_to_start(text: str, most: int) -> str:
 
 
 def indent_list_entry(text: str) -> str:
-    """A text as a list entry; line breaks are kept."""
     return text.strip().replace("\n", "\n  ")
 
 
@@ -78,7 +82,6 @@ def shorten_to_both_ends(text: str, most: int) -> str:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -88,3 +91,23 @@ def shell_quoted(text: str) -> str:
         return text
     inner = text.replace("'", "'\\''")
     return f"'{inner}'"
+
+
+def shorten_list(entries: list[str], most: int = 60) -> list[str]:
+    more = len(entries) - most
+    return [*entries[:most], f"and {more:,} more"] if more > 0 else entries
+
+
+def tally_words(words: Iterable[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(Counter(words).items()))
+
+
+def table_cell(text: str) -> str:
+    """A text for a cell of a Markdown table. A non-breaking space stays."""
+    return re.sub(r"[^\S\N{NO-BREAK SPACE}]+", " ", text).strip(" ").replace("|", "\\|")
+
+
+def fork_command(setting: str, job: str = "JOB") -> str:
+    """Return `starter.py fork JOB --phase N --set 'KEY=VALUE'`, in backquotes."""
+    # A job's id and a host that a model named are quoted, as people paste the command.
+    return f"`starter.py fork {shell_quoted(job)} --phase N --set {shell_quoted(setting)}`"

@@ -3,8 +3,6 @@
 The keys are an interface for programs. Every field has a default: a status on record has few.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -16,6 +14,7 @@ from protocol.job_state import JobState
 from protocol.notices import Notice, PersonAct
 from protocol.phase import Phase
 from protocol.project import Attempt, JobSummary, PersonWait, ProjectResult
+from protocol.project_start import FormName
 from protocol.proof import Proof
 from protocol.repository_start import PinnedSource
 from protocol.scope_ledger import ScopeItem, scope_counts
@@ -46,9 +45,7 @@ class UnderWay(Data):
 
     activity: str
     since: str
-    """When the attempt began, in ISO 8601."""
     seconds: int
-    """How long ago that was."""
     job: str = ""
     """For a project, which of its jobs runs it."""
 
@@ -89,7 +86,6 @@ class ItemStatus(Data):
     status: str
     source: str = ""
     reason: str = ""
-    """Why it was dropped."""
 
 
 class PhaseStatus(Data):
@@ -131,24 +127,20 @@ class GuardCounts(Data):
 
 
 class Status(Data):
-    """What the statuses of jobs, projects and trials have in common."""
-
     job_id: str = ""
     agent: str | None = None
     title: str = ""
     status: str = "running"
-    """`running`, `waiting`, `completed`, `failed`, `cancelled` or `terminated`."""
+    """`running`, `waiting`, `completed`, `failed`, `cancelled` or `terminated`; `not begun` if no
+    worker has taken it."""
     waiting_for: str | None = None
     """The reason of `waiting`."""
     waiting: WaitState | None = None
     error: str = ""
-    """Why it failed; empty if it did not."""
     notices: list[Notice] = Field(default_factory=list)
-    """For people, oldest first."""
     details: str = ""
     """Its last state in a line, if no worker answers."""
     live: bool = True
-    """Whether a worker answered."""
     under_way: list[UnderWay] = Field(default_factory=list)
     retrying: list[str] = Field(default_factory=list)
     """Failed activities that are tried again, each with attempt and reason."""
@@ -167,40 +159,31 @@ class JobStatus(Status):
 
     model: str | None = None
     root: str = ""
-    """Id of the workspaces root that its checkpoints are in."""
     remote: RemoteStatus | None = None
     phase: PhaseStatus | None = None
     plan: PlanPlace = Field(default_factory=PlanPlace)
     todos: list[TodoStatus] = Field(default_factory=list)
     step: int = 0
-    """Model calls begun."""
     waits_until: str | None = None
     """When the agent's own `wait` ends, in ISO 8601."""
     usage: Usage = Field(default_factory=Usage)
     limits: Limits = Field(default_factory=dict)
     scope: ScopeCounts = Field(default_factory=ScopeCounts)
     items: list[ItemStatus] = Field(default_factory=list)
-    """The first scope items, open and dropped ones first."""
     steps: list[ItemStatus] = Field(default_factory=list)
-    """The first steps of the plan."""
     refused_completions: int = 0
     reviewing: bool = False
-    """Whether its completion is under review."""
     helpers: int = 0
-    """Helpers at work."""
     clarification: Clarification = Field(default_factory=Clarification)
     approval: Approval | None = None
     approvals: list[Approval] = Field(default_factory=list)
-    """The newest decisions."""
     pausing: bool = False
     """Whether it pauses once the calls of the current reply have run."""
     unread: list[str] = Field(default_factory=list)
     """Signals that are read after the step in flight."""
     people: list[PersonAct] = Field(default_factory=list)
     correction: str | None = None
-    """What the model is told with its next turn."""
     remarks: list[str] = Field(default_factory=list)
-    """The newest remarks of people to the agent."""
     refusals: int = 0
     nudges: int = 0
     guards: GuardCounts = Field(default_factory=GuardCounts)
@@ -261,7 +244,7 @@ class ProjectStatus(Status):
     """How a project stands."""
 
     project: Literal[True] = True
-    form: str = ""
+    form: FormName | None = None
     root: str = ""
     repository: str = ""
     """Path of its git repository on the worker where it began."""
@@ -318,7 +301,6 @@ def list_item_statuses(items: list[ScopeItem]) -> list[ItemStatus]:
 
 
 def _todo_word(phase: Phase, todo: Todo, *, ended: bool) -> TodoWord:
-    """Return how a todo stands, as people are shown it."""
     if todo.done:
         return "completed"
     if not todo.needed:
@@ -327,7 +309,6 @@ def _todo_word(phase: Phase, todo: Todo, *, ended: bool) -> TodoWord:
 
 
 def state_fields(state: JobState, *, ended: bool) -> dict[str, Any]:
-    """Return the fields of a job's status that follow from the state in its checkpoint."""
     phase = state.phase
     return {
         "phase": PhaseStatus(

@@ -1,7 +1,5 @@
 """The line that Temporal Web shows of a job's activity."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Self
 
 MOST_SUMMARY = 180
@@ -10,8 +8,6 @@ _SEPARATOR = " · "
 
 
 class StepSummary(NamedTuple):
-    """What an activity is for."""
-
     phase: int
     """Number of the phase; 0 of what belongs to none."""
     what: str
@@ -23,7 +19,6 @@ class StepSummary(NamedTuple):
 
     @classmethod
     def read(cls, line: str) -> Self:
-        """Return what `str` made a line of."""
         first, _, what = line.partition(_SEPARATOR)
         number = first.removeprefix(_PHASE)
         return cls(int(number), what) if what and number.isdecimal() else cls(0, line)

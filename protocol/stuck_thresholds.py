@@ -1,7 +1,5 @@
 """When a phase counts as stuck: how often each pattern may repeat."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from pydantic import Field, model_validator

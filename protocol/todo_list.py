@@ -1,7 +1,5 @@
 """A phase's todos, and the conditions on which they count as done."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -65,45 +63,32 @@ class DoneWhen(Data):
 
 
 class Todo(Data):
-    """One step of a phase."""
-
     id: int
     content: str
     done: bool = False
     needed: bool = True
-    """False when the job ended without this todo and did not need it."""
+    """False when it was passed over: by the end of the job, or because the file that it updates had
+    not changed when the agent completed it."""
     updates: str = ""
     """The file that this todo updates; a change to it in the phase counts as completion."""
     items: list[str] = Field(default_factory=list)
-    """Ids of the scope items that this todo covers."""
     done_when: DoneWhen | None = None
     """Stored in checkpoints, not in workflow memory."""
     notes: str = ""
-    """The agent's notes at completion. Stored in checkpoints, not in workflow memory."""
 
 
 class TodoEntry(Data):
-    """An entry of `todos.yaml` before the gate has checked it."""
-
     id: int | None = None
     content: str | None = None
     items: list[str] = Field(default_factory=list)
     done_when: DoneWhen | None = None
     done_when_error: str | None = None
-    """What is wrong with its `done_when`."""
 
 
 def todo_list_problems(
     todos: Sequence[TodoEntry], count: int, least: int, most: int
 ) -> Iterator[str]:
-    """Yield what is wrong with a list that is handed over, a clause each.
-
-    Args:
-        todos: Its entries, of a long list the first.
-        count: How many there are.
-        least: Fewest todos that it may have.
-        most: Most todos that it may have.
-    """
+    """Yield what is wrong with a list that is handed over, a clause each."""
     if count < least:
         yield (
             f"it holds {count_noun(count, 'todo')}, {least} to {most} are needed: merge the phase "

@@ -1,12 +1,9 @@
 """What workflow code needs to know about a tool to route its calls."""
 
-from __future__ import annotations
-
 from protocol.data_model import Data
 from protocol.phase import PhaseKind
 
 READ_LINES = 500
-"""Number of lines that `read_file` shows by default."""
 
 
 class ToolRoute(Data):
@@ -17,7 +14,6 @@ class ToolRoute(Data):
     local: bool
     """Whether it runs as a local activity: for bounded work on the checkpoint alone."""
     seconds: int
-    """Time limit of one attempt, in seconds."""
     polling: bool = False
     """Whether it polls: a repeated call does not count as repetition while its result changes."""
     guarded: bool = False

@@ -1,7 +1,5 @@
 """The start input of a trial: the same job under several configurations, several times each."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -16,9 +14,7 @@ MOST_RUNS = 200
 SHARED_KEYS = ("model_calls", "tool_calls", "tokens", "cost")
 """Limits that are divided among the runs."""
 MOST_SHOWN = 2000
-"""Characters of instructions in a trial's status."""
 MOST_ITEMS = 50
-"""Scope items in a trial's status."""
 
 
 class Configuration(Data):
@@ -45,7 +41,6 @@ class TrialStart(Data):
     """A job's start, or a fork, the same for all runs but for what a configuration changes."""
     configurations: dict[str, Configuration] = Field(min_length=2)
     runs: int = Field(ge=1, le=100, strict=True)
-    """Runs of each configuration."""
     parallel: int = Field(2, ge=1, le=50, strict=True)
     """Jobs at work at the same time."""
     seconds: int = Field(3600, ge=1, strict=True)
@@ -66,7 +61,6 @@ class TrialStart(Data):
 
     @property
     def share_problem(self) -> str:
-        """Why the limits are too small for that many runs; empty if they are not."""
         jobs = self.runs * len(self.configurations)
         for key in SHARED_KEYS:
             if (limit := getattr(self.limits, key)) is not None and limit / jobs < LEAST[key]:
@@ -78,7 +72,6 @@ class TrialStart(Data):
 
     @property
     def share(self) -> Budget:
-        """What each run may use of the trial's limits."""
         jobs = self.runs * len(self.configurations)
         shares: dict[str, float] = {}
         for key in SHARED_KEYS:
@@ -87,7 +80,6 @@ class TrialStart(Data):
         return Budget.model_validate(shares)
 
     def job_start(self, name: str) -> dict[str, Any]:
-        """Return the start of a job under the configuration of that name."""
         changed = self.configurations[name]
         start = dict(self.start)
         if changed.agent:
@@ -106,7 +98,7 @@ class TrialStart(Data):
         return f"{names}: {each} each"
 
     @property
-    def bounded(self) -> TrialStart:
+    def bounded(self) -> "TrialStart":
         """A copy without long texts, for people."""
         start = dict(self.start)
         if text := start.get("instructions"):

@@ -1,7 +1,5 @@
 """How a trial and its runs stand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Literal
 
@@ -24,7 +22,6 @@ class TrialRun(Data):
     configuration: str
     status: RunStatus = "pending"
     reason: str = ""
-    """Why it did not complete."""
     seconds: float = 0.0
     phases: int = 0
     rewinds: int = 0
@@ -37,8 +34,6 @@ class TrialRun(Data):
 
 
 class WatchTrialReply(Data):
-    """Which runs of a trial wait for a person."""
-
     waiting: dict[str, str] = Field(default_factory=dict)
     """Jobs with the reason of their wait."""
 

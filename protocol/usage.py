@@ -1,6 +1,8 @@
 """What model calls and tool calls have used: counts, tokens and money."""
 
-from __future__ import annotations
+from typing import Annotated
+
+from pydantic import Field
 
 from protocol.data_model import Data
 
@@ -30,7 +32,6 @@ class Usage(Data):
     unfinished_completion_tokens: int = 0
     """Those of them that are among the completion's."""
     unfinished_cost: float = 0.0
-    """Their part of the cost."""
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to compare with the endpoint's count."""
     cost: float = 0.0
@@ -51,8 +52,7 @@ class Usage(Data):
         return f"{count:,} estimated, for replies that broke off" if count else ""
 
     @property
-    def reported(self) -> Usage:
-        """What endpoints reported, without replies that broke off."""
+    def reported(self) -> "Usage":
         completion = self.unfinished_completion_tokens
         return self.model_copy(
             update={
@@ -66,8 +66,7 @@ class Usage(Data):
         )
 
     @property
-    def as_unfinished(self) -> Usage:
-        """The same tokens as those of replies that broke off."""
+    def as_unfinished(self) -> "Usage":
         return self.model_copy(
             update={
                 "model_calls": 0,
@@ -76,14 +75,54 @@ class Usage(Data):
             }
         )
 
-    def with_cost(self, cost: float) -> Usage:
+    def with_cost(self, cost: float) -> "Usage":
         """Return it with the cost of its tokens; replies that broke off have their share of it."""
         tokens = self.prompt_tokens + self.completion_tokens
         unfinished = cost * self.unfinished_tokens / tokens if tokens else 0.0
         return self.model_copy(update={"cost": cost, "unfinished_cost": unfinished})
 
-    def add(self, other: Usage) -> None:
+    def add(self, other: "Usage") -> None:
         for name in Usage.model_fields:
             if more := getattr(other, name):
                 # Rounded, since sums of money in binary fractions drift.
                 setattr(self, name, round(getattr(self, name) + more, 9))
+
+
+Rate = Annotated[float, Field(strict=True, ge=0, le=10**9, allow_inf_nan=False)]
+
+
+class Price(Data):
+    """Price of a million tokens. All prices must share one currency."""
+
+    prompt: Rate = Field(description="A million tokens sent.")
+    cached: Rate | None = Field(
+        None, description="A million tokens sent that the endpoint had cached; null: as `prompt`."
+    )
+    written: Rate | None = Field(
+        None,
+        description="A million tokens sent that the endpoint put into its cache; null: as "
+        "`prompt`.",
+    )
+    completion: Rate = Field(description="A million tokens received.")
+
+    def cost(self, prompt: int, cached: int, completion: int, written: int = 0) -> float:
+        """Cost of a call; some of its `prompt` tokens were read from the cache or written to it."""
+        cached = min(cached, prompt)
+        written = min(written, prompt - cached)
+        read_rate = self.prompt if self.cached is None else self.cached
+        write_rate = self.prompt if self.written is None else self.written
+        total = (
+            (prompt - cached - written) * self.prompt
+            + cached * read_rate
+            + written * write_rate
+            + completion * self.completion
+        )
+        return round(total / 1_000_000, 9)
+
+    def max_cost(self, prompt: int, completion: int) -> float:
+        """Highest cost of such a call, whatever the endpoint's cache does."""
+        return max(
+            self.cost(prompt, 0, completion),
+            self.cost(prompt, prompt, completion),
+            self.cost(prompt, 0, completion, prompt),
+        )

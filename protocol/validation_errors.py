@@ -1,7 +1,5 @@
 """Wording of Pydantic's errors within one line, for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +7,10 @@ from pydantic import ValidationError
 
 
 def validation_error_key(loc: tuple[Any, ...]) -> str:
-    """The dotted key of an error's location."""
     return ".".join(str(part) for part in loc if part != "[key]") or "the whole"
 
 
 def lowered_validation_error(message: str) -> str:
-    """The message with its first letter lowered, unless its first word is an acronym."""
     text = message.removeprefix("Value error, ")
     first = text.partition(" ")[0]
     return text if len(first) > 1 and first.isupper() else text[:1].lower() + text[1:]
@@ -32,7 +28,6 @@ def validation_error_message(item: Mapping[str, Any]) -> str:
 
 
 def short_error_value(value: object) -> str:
-    """A value's representation for a message, bounded."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -48,10 +43,7 @@ def all_validation_errors(error: ValidationError) -> str:
 
 
 def first_validation_errors(error: ValidationError) -> str:
-    """The first errors in one line: each key with the reason.
-
-    An error of the value as a whole has no key; its message names the subject.
-    """
+    """The first errors in one line, each key with the reason; the subject for the whole value."""
     return "; ".join(
         f"{validation_error_key(item['loc'])}: {lowered_validation_error(message)}"
         if item["loc"]

@@ -1,7 +1,5 @@
 """Why a job, project or trial waits, and what a person can do about it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
@@ -35,7 +33,6 @@ def status_value(status: str, reason: str | None) -> str:
 
 
 def read_status_value(value: str) -> tuple[str, str]:
-    """Return status and reason of what `status_value` returned."""
     return ("waiting", value[len(_WAITING) :]) if value.startswith(_WAITING) else (value, "")
 
 
@@ -57,7 +54,7 @@ class WaitState(Data):
     trying: bool = False
     """Whether the job keeps retrying on its own meanwhile."""
 
-    def of_job(self, job_id: str) -> WaitState:
+    def of_job(self, job_id: str) -> "WaitState":
         """Return it with the job's id, so that its commands can be pasted."""
         command = self.command or f"starter.py {'show' if self.trying else 'resume'} JOB"
         named = f" {shell_quoted(job_id)}"
@@ -77,5 +74,4 @@ class WaitTimer(Data):
 
     @property
     def seconds(self) -> int:
-        """Its length in seconds, as reported to the model."""
         return round(self.ends - self.started)

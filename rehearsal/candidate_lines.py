@@ -1,7 +1,5 @@
 """Requirement candidates, as `candidates/candidates.md` lists them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ _LINE = re.compile(
 )
 _REST = re.compile(r" \[goes on on p\.\d+: (.*)\]$")
 _LEAD = re.compile(r" \[after p\.(\d+): (.*)\]$")
-_NUMBER = re.compile(r"^- (\S.*?): number (\S.*?) · p\.(\d+) · (.*\S)\s*$")
+_NUMBER = re.compile(r"^- (\S.*?): number (\S.*?) · p\.\d+ · (.*\S)\s*$")
 _SAMPLED = re.compile(r"^- (S-\d+) · p\.\d+ · .*?( \[binds, .*\])?$")
 _SAMPLE_OF = re.compile(r"^To be read, for judge_sample\(path='([^']+)', marks\):$")
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -57,13 +55,12 @@ class CandidateLine:
 
 
 def parse_candidate_lines(lines: Iterable[str]) -> list[CandidateLine]:
-    """Parse the candidates in lines of the list."""
-    found = []
+    passages = []
     for line in lines:
         if match := _LINE.match(line):
             text = match[6]
             lead = _LEAD.search(text)
-            found.append(
+            passages.append(
                 CandidateLine(
                     match[2],
                     int(match[3]),
@@ -74,13 +71,13 @@ def parse_candidate_lines(lines: Iterable[str]) -> list[CandidateLine]:
                     (int(lead[1]), lead[2]) if lead else None,
                 )
             )
-    return found
+    return passages
 
 
-def parse_number_lines(lines: Iterable[str]) -> list[tuple[str, str, int, list[str]]]:
-    """Return document, number, page and passages of each open entry in lines of the list."""
+def parse_number_lines(lines: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return document, number and words of each open entry in lines of the list."""
     return [
-        (match[1], match[2], int(match[3]), match[4].split(" ¶ "))
+        (match[1], match[2], _REST.sub(r" \1", match[3]).replace(" ¶ ", " "))
         for line in lines
         if (match := _NUMBER.match(line))
     ]

@@ -1,7 +1,5 @@
 """How the rehearsal model plans an extraction of requirements and reports on it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 
@@ -112,7 +110,7 @@ def write_extraction_report() -> Steps:
     left_out = [f"- {line[:300]}" for line in dropped]
     documents = list(documents_in_tool_answer(paths))
     types = _TYPE.findall(collected.partition("\nBy type: ")[2].partition("\n")[0])
-    total = sum(_parse_extraction_number(count) for _, count in types)
+    total = sum(int(count.replace(",", "")) for _, count in types)
     sources = count_noun(len(documents), "document")
     decided = [line for line in left_out if line.endswith(NOT_RELEVANT)]
     open_ = [line for line in left_out if line not in decided]
@@ -137,10 +135,6 @@ def write_extraction_report() -> Steps:
             finished, "write_file", path="output/summary.md", content="\n".join(lines)
         )
     )
-
-
-def _parse_extraction_number(text: str) -> int:
-    return int(text.replace(",", ""))
 
 
 def read_sections_for_extraction() -> Generator[list[Call], list[str], list[Section]]:

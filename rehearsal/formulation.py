@@ -1,7 +1,5 @@
 """How the rehearsal model carries out the tactical todos of an extraction of requirements."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 
@@ -12,7 +10,6 @@ from rehearsal.candidate_lines import (
     parse_number_lines,
     parse_sample_lines,
 )
-from rehearsal.collection import check_collected_results, collect_rehearsed_results
 from rehearsal.extraction import (
     AGAIN,
     COLLECT,
@@ -29,7 +26,9 @@ from rehearsal.procedure_replay import (
     Call,
     Steps,
     call_tool_with_retry,
+    check_collected_results,
     close_procedure_todo,
+    collect_rehearsed_results,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.request_view import is_error_result
@@ -136,7 +135,7 @@ def set_aside_uncited_sentences() -> Steps:
             answers = yield calls
             refused = [
                 ("set_sentences_aside", {"path": path, "reason": REFUSED, "ids": [number]})
-                for (path, number, _, _), answer in zip(numbers, answers, strict=False)
+                for (path, number, _), answer in zip(numbers, answers, strict=False)
                 if is_error_result(answer)
             ]
             if refused:
@@ -174,13 +173,14 @@ def _sample_call(path: str, binding: dict[str, bool]) -> Call:
     return ("judge_sample", {"path": path, "marks": marks})
 
 
-def _numbered_requirement_call(document: str, number: str, page: int, passages: list[str]) -> Call:
+def _numbered_requirement_call(document: str, number: str, words: str) -> Call:
     return (
         "add_requirement",
         {
-            "text": f"{number}: {' '.join(passages)}"[:4000],
+            "text": f"{number}: {words}"[:4000],
             "type": "functional",
-            "quotes": [{"path": document, "page": page, "quote": each} for each in passages],
+            "candidate": number,
+            "document": document,
             "reasoning": f"{document} numbers it as {number}.",
             "confidence": DOUBTFUL,
         },

@@ -1,7 +1,5 @@
 """How the rehearsal model follows any instructions, using only files."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -34,10 +32,6 @@ _COMMON_WORDS = {"write", "notes", "check", "should", "which", "about", "their",
 def steps_in_instructions(instructions: str, others: Sequence[str] = ()) -> list[str]:
     """Return the steps in the instructions: their list items if there are any, else their
     sentences.
-
-    Args:
-        instructions: The job's instructions.
-        others: Additional steps.
     """
     lines = [line for line in instructions.splitlines() if not line.startswith("#")]
     items = [match.group(1) for line in lines if (match := _ITEM.match(line))]

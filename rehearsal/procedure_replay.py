@@ -5,8 +5,6 @@ from the beginning. Calls that the conversation already contains get their resul
 first calls without results are the reply.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Generator
@@ -137,3 +135,21 @@ def call_tool_with_retry(tool: str, **arguments: Any) -> Generator[list[Call], l
     if is_error_result(result):
         result = yield from call_procedure_tool(tool, **arguments)
     return result
+
+
+REVIEW = "notes/review.md"
+
+
+def collect_rehearsed_results(tool: str) -> Steps:
+    """Let the tool write the result file."""
+    report = yield from call_tool_with_retry(tool)
+    return " ".join(report.splitlines()[:2])
+
+
+def check_collected_results(tool: str) -> Steps:
+    """Let the tool check the result, and store its report for people."""
+    report = yield from call_tool_with_retry(tool)
+    note = f"What is cited and what is missing is in {REVIEW}."
+    return (
+        yield from close_procedure_todo(note, "append_file", path=REVIEW, content=f"{report}\n\n")
+    )

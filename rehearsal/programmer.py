@@ -4,10 +4,11 @@ A feature with examples such as `feet(3) is 0.9144` becomes the line through the
 with a test for each. If the other examples are not on this line, their tests fail.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
+
+from rehearsal.procedure_replay import Steps, call_procedure_tool
+from rehearsal.request_view import RequestView
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _EXAMPLE = re.compile(rf"\b([a-z]\w*)\(({_NUMBER})\)\s+is\s+({_NUMBER})")
@@ -34,7 +35,6 @@ def feature_module_path(feature: str) -> str:
 
 
 def feature_module_source(description: str) -> str:
-    """Return the source of a feature's module."""
     docstring = " ".join(description.replace('"', "'").replace("\\", "/").split())[:90]
     examples = parse_programmer_examples(description)
     if not examples:
@@ -84,3 +84,42 @@ def programmer_test_findings(result: str) -> list[str]:
         return []
     named = [": ".join(filter(None, groups)) for groups in _FAILED.findall(result)]
     return [" · ".join(named)[:700] or f"The tests did not run: {' '.join(result.split())[:300]}"]
+
+
+MENDER = "mender"
+FOLDER = "repo"
+TEST = "python3 -B -m unittest discover"
+_PLACE = re.compile(r"^([\w./-]+\.py):\d+:", re.MULTILINE)
+_RETURN = re.compile(r"^ *\d+\t( +return .*)$", re.MULTILINE)
+
+
+def mend_by_examples(view: RequestView) -> Steps:
+    """Find the function of the issue's examples, mend it with a test, and complete the job."""
+    examples = parse_programmer_examples(view.opening)
+    if not examples:
+        return "The issue names no example such as feet(3) is 9.84."
+    name = examples[0].name
+    hits = yield from call_procedure_tool("search_files", query=f"def {name}(", path=FOLDER)
+    if not (place := _PLACE.search(hits)):
+        return f"No file defines {name}."
+    source = yield from call_procedure_tool("read_file", path=place[1])
+    old = _RETURN.search(source.partition(f"def {name}(")[2])
+    module_source = feature_module_source(view.opening)
+    new = next(line for line in module_source.splitlines() if line.strip().startswith("return"))
+    module = place[1].removeprefix(f"{FOLDER}/").removesuffix(".py")
+    argument = re.search(rf"def {name}\((\w+)", source)
+    new = new.replace("value", argument[1] if argument else "value")
+    tests = feature_test_source(module, view.opening)
+    path = f"{FOLDER}/test_{module}_{name}.py"
+    yield [
+        ("edit_file", {"path": place[1], "old": old[1] if old else "", "new": new}),
+        ("write_file", {"path": path, "content": tests}),
+        ("run_command", {"command": f"cd {FOLDER} && {TEST}"}),
+    ]
+    summary = (
+        f"Give what {name}() is for\n\nIt returned another value than the issue's examples name. "
+        "The function now goes through them, and a test has each."
+    )
+    claim = {"summary": summary, "deliverables": [place[1], path], "confidence": 0.9}
+    yield [("job_complete", claim)]
+    return "The job is complete."

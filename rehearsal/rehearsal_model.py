@@ -1,21 +1,12 @@
 """The rehearsal model: works through a whole job by rules, from the requests alone."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from protocol.short_text import first_few
-from rehearsal import (
-    acceptance,
-    formulation,
-    generalist,
-    mending,
-    requirement_validation,
-    strategic,
-    team,
-)
+from rehearsal import formulation, generalist, programmer, requirement_validation, strategic, team
 from rehearsal.procedure_replay import Steps, complete_procedure_todo, replay_next_reply
 from rehearsal.request_view import (
     RequestView,
@@ -24,6 +15,65 @@ from rehearsal.request_view import (
     request_message_text,
 )
 from rehearsal.wire import Reply, Request
+
+REVIEWER_TOOL = "judge_statements"
+MAX_QUOTE = 200
+LEAST_WORD = 4
+"""Letters of a word that counts as content."""
+LEAST_SHARED = 2
+"""Words that a line shares with the statement that it speaks of; of a short one a third of them."""
+_STATEMENT = re.compile(r"^([SBA]\d+(?:\.\d+)?) (?:\[[^\]\n]*\] )?(\S.*)$", re.MULTILINE)
+_FILE = re.compile(r"^## ([^\n]+)\n\n(`{3,})\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^(`{3,})\n(.*?)\n\1$", re.MULTILINE | re.DOTALL)
+_CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
+
+
+def review_statements(request: Request) -> Reply:
+    """Judge each statement of the request, with a line of a shown file as the quote."""
+    text = "\n".join(request_message_text(message) for message in request["messages"][1:])
+    listed, _, rest = text.partition("# Statements\n")[2].partition("\n# ")
+    files = _parse_shown_files(rest.partition("The work")[2])
+    verdicts = [_verdict(id_, words, files) for id_, words in _STATEMENT.findall(listed)]
+    return Reply(calls=[(REVIEWER_TOOL, {"verdicts": verdicts})])
+
+
+def _parse_shown_files(work: str) -> dict[str, list[str]]:
+    """Return the lines of each shown file, or those that a diff adds to it."""
+    files = {path: body.splitlines() for path, _, body in _FILE.findall(work)}
+    if files or not (diff := _FENCED.search(work)):
+        return files
+    parts = _CHANGED.split(diff[2])
+    for path, body in zip(parts[1::2], parts[2::2], strict=True):
+        files[path] = [line[1:] for line in body.splitlines() if line.startswith("+")]
+    return files
+
+
+def _verdict(id_: str, statement: str, files: dict[str, list[str]]) -> dict[str, str]:
+    named = [lines for path, lines in files.items() if path in statement]
+    for line in _quotable_lines(statement, named):
+        return {"id": id_, "verdict": "met", "quote": line}
+    words = _content_words(statement)
+    least = min(LEAST_SHARED, (len(words) + 2) // 3)
+    for line in _quotable_lines(statement, files.values()):
+        if least and len(words & _content_words(line)) >= least:
+            return {"id": id_, "verdict": "met", "quote": line}
+    return {"id": id_, "verdict": "cannot tell"}
+
+
+def _quotable_lines(statement: str, files: Iterable[list[str]]) -> Iterator[str]:
+    """Yield the lines with words that are not those of the statement itself."""
+    for lines in files:
+        for line in lines:
+            said = line.strip()
+            if len(re.findall(r"\w", said)) >= LEAST_WORD and said not in statement:
+                yield said[:MAX_QUOTE]
+
+
+def _content_words(text: str) -> set[str]:
+    """Return the words that say something, a plural as its singular."""
+    words = (word.casefold() for word in re.findall(r"\w+", text) if len(word) >= LEAST_WORD)
+    return {word.removesuffix("s") for word in words}
+
 
 MAX_NAMED = 15
 MAX_NOTES = 12
@@ -40,8 +90,8 @@ def rehearse(request: Request) -> Reply:
             content="PASS" if is_judge_request(request) else rehearse_phase_summary(request)
         )
     view = parse_request_view(request)
-    if acceptance.REVIEWER_TOOL in view.tools:
-        return acceptance.review_statements(request)
+    if REVIEWER_TOOL in view.tools:
+        return review_statements(request)
     if view.current_todo is None:
         return complete_procedure_todo(view, "Every todo of the list is done.")
     return replay_next_reply(view, _choose_rehearsal_procedure(view, view.current_todo.text))
@@ -82,8 +132,8 @@ def _unescape_transcript_note(text: str) -> str:
 
 
 def _choose_rehearsal_procedure(view: RequestView, text: str) -> Steps:
-    if view.agent == mending.AGENT:
-        return mending.mend_by_examples(view)
+    if view.agent == programmer.MENDER:
+        return programmer.mend_by_examples(view)
     if view.kind == "strategic":
         return strategic.choose_strategic_procedure(view, text)
     todo_id = view.current_todo.id if view.current_todo else 0

@@ -1,7 +1,5 @@
 """Writes and parses the rehearsal model's plan."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any

@@ -7,8 +7,6 @@ client = AsyncOpenAI(
 )
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """A parsed request: the only input of the rehearsal model."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field
@@ -14,7 +12,6 @@ _HEADER = re.compile(r'Todo list · (strategic|tactical) phase (\d+)(?: "(.*?)")
 _TODO = re.compile(r"^([☑▶☐]) (-?\d+)\. (.*)$")
 _LIMITS = re.compile(r"(\d+) to\s+(\d+) todos")
 _SCOPE = re.compile(r"^- ([SBPA]\d+) \(open\): (.*)$", re.MULTILINE)
-_ENDED = re.compile(r"^# Phase \d+: (.*) \(tactical, completed\)$", re.MULTILINE)
 _SAME = re.compile(r"The same result as that of (.*) above, to the letter")
 SHOWN_CALL = 200
 """Characters of the call shown in a result that refers to another call."""
@@ -52,8 +49,6 @@ class RequestView:
     opening: str
     """The phase's first message."""
     tools: frozenset[str]
-    last_message: str = ""
-    """The last message: the todo list and the text below it."""
     calls: list[AnsweredCall] = field(default_factory=list)
     """Calls since the last `todo_complete`, oldest first."""
     replies: int = 0
@@ -102,19 +97,12 @@ class RequestView:
         return self.opening[matches[-1].end() :].strip() if matches else ""
 
     @property
-    def ended_phase(self) -> str:
-        """Name of the tactical phase that ended before this one; empty if there was none."""
-        match = _ENDED.search(self.archive)
-        return match.group(1) if match else ""
-
-    @property
     def todo_limits(self) -> tuple[int, int]:
         match = _LIMITS.search(self.system)
         return (int(match.group(1)), int(match.group(2))) if match else (5, 20)
 
 
 def parse_request_view(request: Request) -> RequestView:
-    """Parse a request."""
     messages = request["messages"]
     last = request_message_text(messages[-1])
     header = _HEADER.search(last)
@@ -125,7 +113,6 @@ def parse_request_view(request: Request) -> RequestView:
         todos=_parse_request_todos(last),
         system=request_message_text(messages[0]),
         opening=request_message_text(messages[1]) if len(messages) > 2 else "",
-        last_message=last,
         tools=frozenset(tool["function"]["name"] for tool in request.get("tools") or []),
     )
     _collect_request_calls(view, messages)
@@ -195,5 +182,4 @@ def _collect_request_calls(view: RequestView, messages: list[dict[str, Any]]) ->
 
 
 def is_judge_request(request: Request) -> bool:
-    """Return whether the request is for the judge of a phase."""
     return request_message_text(request["messages"][-1]).startswith(_JUDGED)

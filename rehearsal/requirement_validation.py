@@ -1,7 +1,5 @@
 """How the rehearsal model validates requirements by rules."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -11,13 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 from protocol.short_text import count_noun
-from rehearsal.collection import check_collected_results, collect_rehearsed_results
 from rehearsal.procedure_replay import (
     CLEARED,
     Call,
     Steps,
     call_tool_with_retry,
+    check_collected_results,
     close_procedure_todo,
+    collect_rehearsed_results,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
@@ -80,26 +79,25 @@ class Decision:
     reasons: str
     duplicate_of: str = ""
     after: tuple[Call, ...] = ()
-    """Calls to make after the decision."""
 
 
 def parse_requirements_to_validate(result: str) -> list[RequirementToValidate]:
     """Parse the requirements in a result of `take_requirement`."""
     starts = [*(match.start() for match in _TAKEN.finditer(result)), len(result)]
-    found = []
+    drafts = []
     for start, end in pairwise(starts):
         part = result[start:end]
         head, text, cited = _TAKEN.search(part), _TEXT.search(part), _CITED.search(part)
         relevance = _RELEVANCE.search(part)
         if head and text:
-            found.append(
+            drafts.append(
                 RequirementToValidate(
                     head[1], head[2], float(head[3].rstrip(".")), head[4], text[1].rstrip("\n"),
                     cited is None or not cited[1], relevance[1] if relevance else "",
                     tuple(_ALIKE.findall(part)),
                 )
             )  # fmt: skip
-    return found
+    return drafts
 
 
 def plan_validation() -> RehearsalPlan:
@@ -198,11 +196,11 @@ def _decide_requirements(
             ("resolve_entity", {"text": each.business_object, "kind": "BusinessObject"})
             for each in accepted
         ]
-    found = dict(zip([each.ref for each in accepted], entities, strict=True))
+    by_ref = dict(zip([each.ref for each in accepted], entities, strict=True))
     calls: list[Call] = []
     decided_at = []
     for each, rejected in judged:
-        decision = rejected or _rehearse_integration(each, found[each.ref])
+        decision = rejected or _rehearse_integration(each, by_ref[each.ref])
         arguments = {"id": each.ref, "status": decision.status, "reasons": decision.reasons}
         if decision.duplicate_of:
             arguments["duplicate_of"] = decision.duplicate_of
@@ -301,5 +299,4 @@ def _shorten_decision_reason(text: str) -> str:
 
 
 def is_validation_job(view: RequestView) -> bool:
-    """Return whether the job is to decide on requirements."""
     return view.agent == "validator" or "`take_requirement`" in view.opening

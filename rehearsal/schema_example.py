@@ -1,7 +1,5 @@
 """A value that fits a JSON Schema, as far as the rehearsal model needs one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 SCALARS: dict[str, Any] = {"boolean": False, "null": None, "integer": 0, "number": 0}
@@ -20,8 +18,7 @@ def example_value(schema: Any, root: Any = None, depth: int = 0) -> Any:
     """Return a small value that fits the schema, unless it needs a pattern, a negation or the like.
 
     Args:
-        schema: The schema, or a part of it.
-        whole: The schema that references are in; the schema itself if left out.
+        root: The schema that references are in; the schema itself if left out.
         depth: How far it is nested, as references can go in circles.
     """
     root = schema if root is None else root

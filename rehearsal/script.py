@@ -1,7 +1,5 @@
 """A scripted model that plays a test's script and records deviations from it."""
 
-from __future__ import annotations
-
 import threading
 
 from rehearsal.wire import Answer, Failure, Model, Request
@@ -57,7 +55,7 @@ class Script:
         if problems:
             raise AssertionError("script: " + "; ".join(problems))
 
-    def __enter__(self) -> Script:
+    def __enter__(self) -> "Script":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

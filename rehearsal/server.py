@@ -4,8 +4,6 @@
 `OPENAI_BASE_URL=http://127.0.0.1:8300/v1`.
 """
 
-from __future__ import annotations
-
 import argparse
 import socket
 import sys
@@ -57,7 +55,7 @@ class ModelServer:
     def on_request(self, incoming: wire.WireRequest) -> None:
         """Called with each request before its answer, also for clients that are then killed."""
 
-    def __enter__(self) -> ModelServer:
+    def __enter__(self) -> "ModelServer":
         self._thread = threading.Thread(target=self.serve, daemon=True)
         self._thread.start()
         return self

@@ -4,8 +4,6 @@ The names in a todo (`workspace.md`, `todo_write`, …) decide its procedure, si
 word its predefined todos differently.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -49,7 +47,6 @@ SHORT_WORKSPACE = 6000
 
 
 def choose_strategic_procedure(view: RequestView, text: str) -> Steps:
-    """Return the procedure for a strategic todo."""
     lowered = text.lower()
     if "todo_write" in lowered:
         return rehearse_handover(view)

@@ -1,56 +1,52 @@
 """The rehearsal model as a project's agent: it plans, works, and writes the typed answer file."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Generator
 from typing import Any
 
-from protocol.agent_reports import REPORT_FILES
-from rehearsal import generalist, programmer
+from protocol.agent_reports import REPORT_FILES, ReportKind
+from protocol.handoffs import SAME_TASK
+from rehearsal import generalist
 from rehearsal.procedure_replay import Call, Steps, call_procedure_tool, close_procedure_todo
+from rehearsal.programmer import (
+    feature_module_path,
+    feature_module_source,
+    feature_test_source,
+    parse_programmer_examples,
+    programmer_test_command,
+    programmer_test_findings,
+    programmer_test_in_workspace,
+)
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView
 from rehearsal.tool_answers import read_file_from_tool_answers
 
 MAX_FEATURES = 8
-ROLES = ("initializer", "coder", "tester")
+ROLES = ("initializer", "coder", "tester", "manager")
 """Agents whose whole work is one configured list."""
 _ANSWER = re.compile(r"\bwrite\s+(output/(?:features|groups|verdict)\.json)", re.IGNORECASE)
 _GROUP = re.compile(
     r"Work on the group \S+ of the project, in (\w+)/[\s\S]*?items, all of them:\n((?:- .*\n)+)"
 )
-_FEATURE = re.compile(r"Make the feature (\S+) of the project, in (\w+)/: (.*)")
+_FEATURE = re.compile(r"Make the feature (\S+) of the project, in (\w+)/:\s(.*)")
 _ITEM = re.compile(r"^- (S\d+): (.*)$", re.MULTILINE)
 _LISTED = re.compile(r"^- (.*)$", re.MULTILINE)
 _SET_UP = re.compile(r"(\w+)/ is the project's repository: make what every feature")
 _TESTED = re.compile(r"Test the feature (\S+), which is in (\w+)/")
 _CHECKS = re.compile(r"each of these checks:\s+([a-z, ]+)")
-_TODO = re.compile(r"(Write|Run) `([\w-]+/[^`]+)`(?:: (.*))?")
-_PYTHON = re.compile(r"(\w+)/(?:(tests/test_)|tests/)?(\w+)\.py")
+_TODO = re.compile(r"Write `([\w-]+/[^`]+)`")
 
 
 def plan_team_job(instructions: str) -> RehearsalPlan | None:
     """Return the plan of a project's job; None for any other job."""
-    task = instructions.partition("## Amended")[2] or instructions
+    task = _current_task(instructions)
     if answer := _ANSWER.search(task):
         steps = [f"Write `{answer[1]}` as the task asks"]
-        if set_up := _SET_UP.search(task):
-            folder = set_up[1]
-            layout = [f"Write `{folder}/README.md`: how it is laid out and its tests are run"]
-            steps = [*layout, f"Write `{folder}/tests/__init__.py`", *steps]
     elif group := _GROUP.search(task):
         steps = [
             f"Write `{group[1]}/{rehearsed_plan_slug(text)}.md`: {text}"
             for text in _LISTED.findall(group[2])
-        ]
-    elif feature := _FEATURE.search(task):
-        folder, module = feature[2], programmer.feature_module_path(feature[1])
-        steps = [
-            f"Write `{folder}/{module}.py`: {feature[3]}",
-            f"Write `{folder}/tests/test_{module}.py`: {feature[3]}",
-            f"Run `{folder}/tests/test_{module}.py`",
         ]
     else:
         return None
@@ -60,17 +56,24 @@ def plan_team_job(instructions: str) -> RehearsalPlan | None:
     )
 
 
+def _current_task(text: str) -> str:
+    """Return the amended part of a job that continues another one, unless the task is the same."""
+    amended = text.partition("## Amended")[2]
+    return amended if amended and SAME_TASK not in amended else text
+
+
 def team_role_procedure(view: RequestView, text: str) -> Steps | None:
     """Return the procedure for a todo of such a configured list; None for other agents."""
     if view.agent not in ROLES:
         return None
     lowered = text.lower()
-    # The current task: for a job that continues another one, the amended part.
-    task = view.opening.partition("## Amended")[2] or view.opening
+    task = _current_task(view.opening)
+    if "job_complete" in lowered:
+        return finish_team_role(view)
     if "verdict.json" in lowered:
         return _write_team_verdict(task)
-    if "features.json" in lowered:
-        return _write_team_answer("output/features.json")
+    if answer := re.search(r"output/(?:features|groups)\.json", lowered):
+        return _write_team_answer(answer[0])
     if "layout" in lowered:
         return _write_team_layout(task)
     if "make the feature" in lowered:
@@ -82,11 +85,16 @@ def team_role_procedure(view: RequestView, text: str) -> Steps | None:
 
 def finish_team_role(view: RequestView) -> Steps:
     """End the job of such an agent."""
-    deliverables = {"initializer": ["output/features.json"], "tester": ["output/verdict.json"]}
+    reports: dict[str, ReportKind] = {
+        "initializer": "features",
+        "tester": "verdict",
+        "manager": "groups",
+    }
+    kind = reports.get(view.agent)
     failed_before = [call for call in view.calls if call.tool == "job_complete"]
     arguments: dict[str, Any] = {
         "summary": "The task is done as it asks.",
-        "deliverables": deliverables.get(view.agent, []),
+        "deliverables": [REPORT_FILES[kind]] if kind else [],
         "confidence": 0.8,
         "notes": "Worked through by the rehearsal model, by rules.",
     }
@@ -125,13 +133,13 @@ def _make_feature(task: str) -> Steps:
     match = _FEATURE.search(task)
     if match is None:
         return "Nothing names a feature."
-    folder, description, module = match[2], match[3], programmer.feature_module_path(match[1])
+    folder, description, module = match[2], match[3], feature_module_path(match[1])
     source = {
         "path": f"{folder}/{module}.py",
-        "content": programmer.feature_module_source(description),
+        "content": feature_module_source(description),
     }
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
-    tests = programmer.feature_test_source(module, description)
+    tests = feature_test_source(module, description)
     return (
         yield from close_procedure_todo(
             note, "write_file", ("write_file", source), path=path, content=tests
@@ -142,11 +150,11 @@ def _make_feature(task: str) -> Steps:
 def _test_feature(task: str) -> Steps:
     feature = _FEATURE.search(task)
     if feature:
-        return (yield from _run_team_tests(feature[2], programmer.feature_module_path(feature[1])))
+        return (yield from _run_team_tests(feature[2], feature_module_path(feature[1])))
     tested = _TESTED.search(task)
     if tested is None:
         return "Nothing names a feature."
-    return (yield from _run_team_tests(tested[2], programmer.feature_module_path(tested[1])))
+    return (yield from _run_team_tests(tested[2], feature_module_path(tested[1])))
 
 
 def choose_team_procedure(text: str) -> Steps | None:
@@ -154,21 +162,9 @@ def choose_team_procedure(text: str) -> Steps | None:
     named = _TODO.match(text)
     if named is None:
         return None
-    verb, path, description = named.groups()
+    path = named[1]
     if path in REPORT_FILES.values():
         return _write_team_answer(path)
-    if python := _PYTHON.fullmatch(path):
-        folder, of_tests, module = python.groups()
-        if verb == "Run":
-            return _run_team_tests(folder, module)
-        if not description:
-            return _write_team_file(path, "")
-        return _write_team_file(
-            path,
-            programmer.feature_test_source(module, description)
-            if of_tests
-            else programmer.feature_module_source(description),
-        )
     return (
         None
         if path.startswith(("output/", "notes/"))
@@ -176,17 +172,11 @@ def choose_team_procedure(text: str) -> Steps | None:
     )
 
 
-def _write_team_file(path: str, content: str) -> Steps:
-    return (
-        yield from close_procedure_todo(f"Wrote {path}.", "write_file", path=path, content=content)
-    )
-
-
 def _run_team_tests(folder: str, module: str) -> Steps:
     result = yield from call_procedure_tool(
-        "run_command", command=programmer.programmer_test_in_workspace(folder, module)
+        "run_command", command=programmer_test_in_workspace(folder, module)
     )
-    findings = programmer.programmer_test_findings(result)
+    findings = programmer_test_findings(result)
     return f"The tests fail: {findings[0]}" if findings else "The tests pass."
 
 
@@ -209,9 +199,9 @@ def _list_team_features(instructions: str) -> dict[str, Any]:
     steps = generalist.steps_in_instructions(brief)[:MAX_FEATURES]
     features = []
     for number, step in enumerate(steps, 1):
-        shown = programmer.parse_programmer_examples(step)
+        shown = parse_programmer_examples(step)
         name = shown[0].name if shown else f"f{number}"
-        tests = {"unit": programmer.programmer_test_command(name)}
+        tests = {"unit": programmer_test_command(name)}
         features.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
     return {"features": features}
 
@@ -235,9 +225,9 @@ def _verdict_on_feature_tests(task: str) -> Generator[list[Call], list[str], dic
     tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
     result = yield from call_procedure_tool(
-        "run_command", command=programmer.programmer_test_in_workspace(folder, feature)
+        "run_command", command=programmer_test_in_workspace(folder, feature)
     )
-    wrong = programmer.programmer_test_findings(result)
+    wrong = programmer_test_findings(result)
     return {
         "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
         "checks": [{"check": check, "passed": not wrong} for check in checks],

@@ -1,7 +1,5 @@
 """Parses results of file tools: pages of numbered lines, and listings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Everything is a pure function of the request: no clock, no random ids. A retried
 answer byte for byte.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable
@@ -89,13 +87,10 @@ def call(name: str, **arguments: Any) -> Reply:
 
 @dataclass(frozen=True)
 class WireRequest:
-    """A received request."""
-
     request: Request
     digest: str
     """SHA-1 of the body, from which the answer's ids are derived."""
     size: int
-    """Bytes of the body."""
 
     @property
     def streams(self) -> bool:

@@ -4,8 +4,6 @@ Exits with 1 if there are any. If the database cannot be reached, it reports tha
 checked and exits with 0.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@ Every version is pinned by hash, for all platforms. No address of a package inde
 that users install from their own.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

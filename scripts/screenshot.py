@@ -5,8 +5,6 @@ real; the job is slowed down so that it is still running. Needs a Chromium on PA
 playwright.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os
@@ -146,7 +144,7 @@ async def _take_screenshots(browser: str, job: str, report: Path, terminal: Path
         page = await chromium.new_page(viewport=SIZE)
         await page.goto(f"{job}/user-metadata", wait_until="domcontentloaded")
         # The UI shows Markdown in a frame.
-        await page.frame_locator("iframe").get_by_text("Progress").wait_for()
+        await page.frame_locator("iframe").get_by_text("tactical").first.wait_for()
         await page.wait_for_timeout(SETTLED_MILLISECONDS)
         await page.screenshot(path=IMAGES / "temporal-web.png")
         await page.set_viewport_size({"width": 1440, "height": 1400})

@@ -1,7 +1,5 @@
 """Settings for jobs of the rehearsal model with as few strategic todos as possible."""
 
-from __future__ import annotations
-
 BRIEF: dict[str, object] = {
     "limits.min_todos": 1,
     "todos.bootstrap": ["Survey and write workspace.md", "Write plan.md", "Call todo_write"],

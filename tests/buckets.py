@@ -4,8 +4,6 @@
 with the keys `KEYS` who may create buckets.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -1,7 +1,5 @@
 """A proxy before an object store, which a test has fail at a chosen request."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The effects of a full disk, without one."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A real HTTP server for a test, in its own thread; the test decides the answers."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """Cancels the work of a thread, as Temporal cancels an activity that runs in one."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A target for notifications: a real HTTP server that remembers what it received."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """How often a test repeats: a few times in every run, many times for `make soak`."""
 
-from __future__ import annotations
-
 import os
 from typing import TypeVar
 

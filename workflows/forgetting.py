@@ -1,7 +1,5 @@
 """The workflow that deletes a job named by a person, or, by schedule, the jobs that are due."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
@@ -9,10 +7,9 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 
-from protocol.forget_request import ForgetRequest, ForgetResult
 from protocol.payload_reading import InvalidPayload, read_payload_object
-from protocol.requests import LOST_WORKERS
-from workflows.activity_calls import HEARTBEAT
+from protocol.requests import LOST_WORKERS, ForgetRequest, ForgetResult
+from workflows.runtime.activity_calls import HEARTBEAT
 
 ATTEMPTS = 4 + LOST_WORKERS
 

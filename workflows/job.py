@@ -7,9 +7,9 @@ Each arrow between two phases is a gate: the phase ends only if its gate passes.
     bootstrap    strategic   reads the instructions, writes the plan, hands over the first list
     work         tactical    does the todos of one list
     transition   strategic   looks back on a list, updates the plan, hands over the next list
-    rewind       strategic   follows a phase that was undone; plans another way
-    fork         strategic   the first phase of a job that begins at a phase of another job
-    final        strategic   every item is covered: verifies the result and calls `job_complete`
+    rewind       strategic   follows a phase that was given up; plans another way
+    fork         strategic   reconsiders the plan of the job that this one goes on from
+    final        strategic   the plan has no open phase: verifies the result, calls `job_complete`
 
 `Job` owns a job's life: it handles signals, takes one step, publishes the status, and continues as
 new when the history is long. Its parts, in the order in which a reader meets them:
@@ -19,19 +19,26 @@ new when the history is long. Its parts, in the order in which a reader meets th
     tool_calls         how a call runs, is refused, or waits for a person
     stuck_watch        what follows when the phase goes in circles
     phase_end          the gate, guards and judge at the end of a phase
-    rewind             the end of a phase that is undone
+    rewind             the end of a phase that is given up
     phase_transition   the next phase takes the place of the last one
     completion         the end of the job
-    job_recovery       what follows a step that failed
+    job_recovery       what follows a step that failed: an older checkpoint, or a wait
 
 A phase ends by its last `todo_complete`. A strategic phase also ends by itself, after a reply that
-handed over the next list (`todo_write`) and left no other todo open.
+handed over the next list (`todo_write`) and left no other todo open; one whose file has changed is
+done. Each strategic phase may call `job_complete`, whose gate asks for every item.
+
+A rewind goes on with the files as they are. One by a person that names a phase restores the scope
+of its start, and the files too unless it says otherwise.
+
+Each phase begins with a fresh conversation: what the next one needs is in the files and in its
+first message. An agent with a list of its own (`todos.work`) begins with it, in a tactical phase,
+and may end the job there if it runs commands. Guards and hooks are asked inside the activities: on
+each reply, around each tool call, and after a gate that passes.
 
 `job.waiting` says why the job does not continue. With `trying` it keeps retrying, for example while
 an endpoint is unavailable; otherwise it waits for a signal from a person.
 """
-
-from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
@@ -45,29 +52,29 @@ from protocol.notices import PersonAct
 from protocol.payload_reading import InvalidPayload, read_job_start_payload
 from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareRequest
-from workflows import acts, job_status, questions, trace_notes
-from workflows.activity_calls import StepInterrupted
-from workflows.activity_failures import StepFailed
-from workflows.cancellation import (
+from workflows.jobs import job_status, questions
+from workflows.jobs.job_display import JobDisplay
+from workflows.jobs.job_loop import JobLoop
+from workflows.jobs.job_recovery import JobRecovery
+from workflows.jobs.job_signals import JobSignals, signal_refusal_reason
+from workflows.jobs.job_steps import JobSteps
+from workflows.jobs.learning_notes import store_learning_traces
+from workflows.jobs.phase_transition import PhaseTransition
+from workflows.jobs.retry_watch import RetryWatch
+from workflows.jobs.start_procedure import StartProcedure
+from workflows.jobs.tool_calls import ToolCalls
+from workflows.runtime import acts, trace_notes
+from workflows.runtime.activity_calls import StepInterrupted, count_given_up_replies
+from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.cancellation import (
     Cancellation,
     finish_cancellation,
     is_cancelled,
     read_cancellation,
     run_despite_cancellation,
 )
-from workflows.continuation import Continuation
-from workflows.job_display import JobDisplay
-from workflows.job_loop import JobLoop
-from workflows.job_recovery import JobRecovery
-from workflows.job_signals import JobSignals, signal_refusal_reason
-from workflows.job_steps import JobSteps
-from workflows.learning_notes import store_learning_traces
-from workflows.phase_transition import PhaseTransition
-from workflows.retry_watch import RetryWatch
-from workflows.signal_receiver import SignalReceiver
-from workflows.start_procedure import StartProcedure
-from workflows.tool_calls import ToolCalls
-from workflows.unfinished_usage import count_given_up_replies
+from workflows.runtime.continuation import Continuation
+from workflows.runtime.signal_receiver import SignalReceiver
 
 IN_PAUSE = ("pause", "resume", "rewind", "cancel")
 """Signals that are handled while a reply is kept back."""
@@ -153,12 +160,13 @@ class Job(SignalReceiver):
         job = JobRecord.begin(prepared, workflow.now().timestamp())
         if start_input.trial:
             job.limits.job = job.limits.job.lowered_to(start_input.trial.limits)
+        job.starter = start_input.by
         for line in job.notices:
             self.inbox.notice(line)
         if start_input.project:
             job.project = start_input.project.id
             inputs = start_input.project.handoff.inputs
-            if start_input.fork and not inputs.collides:
+            if start_input.fork and not inputs.says_all:
                 job.inherited_failure = "\n".join(inputs.findings)[:MAX_INHERITED_CHARACTERS]
         return job
 

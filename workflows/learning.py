@@ -1,15 +1,13 @@
 """The workflow that learns, for a Temporal Schedule: one pass over the traces of all jobs."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from protocol.learning_result import LearningResult
-from workflows.activity_calls import HEARTBEAT
+from protocol.trace_requests import LearningResult
+from workflows.runtime.activity_calls import HEARTBEAT
 
 ATTEMPTS = 8
 """The schedule repeats the pass; a store may be back by then."""

@@ -2,13 +2,11 @@
 
     prepare → { moves that the form wants → child jobs → inspect their work → merge } → result
 
-It plans nothing and writes no product. The functions of its form (`workflows.forms`), which reach
-nothing but the record, decide which job begins next and whether a job's work counts; the loop below
-carries that out. Between two moves it handles signals and passes some of them to its jobs. What
-follows a job's end is in `project_settlement`, what follows the last one in `project_end`.
+It plans nothing and writes no product. The functions of its form (`workflows.rules.forms`), which
+reach nothing but the record, decide which job begins next and whether a job's work counts; the loop
+below carries that out. Between two moves it handles signals and passes some of them to its jobs.
+What follows a job's end is in `project_settlement`, what follows the last one in `project_end`.
 """
-
-from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
@@ -29,33 +27,29 @@ from protocol.project_requests import ProjectPrepareRequest
 from protocol.project_start import ProjectStart
 from protocol.short_text import text_title_line
 from protocol.waiting import WaitState
-from workflows import (
-    pipeline,
-    project_budget_shares,
-    project_status,
-    project_waits,
-    trace_notes,
-)
-from workflows.activity_failures import StepFailed
-from workflows.cancellation import is_cancelled, read_cancellation
-from workflows.continuation import Continuation
-from workflows.forms import FORMS
-from workflows.project_children import ProjectChildren
-from workflows.project_display import ProjectDisplay
-from workflows.project_end import ProjectEnd
-from workflows.project_moves import (
+from workflows.jobs.start_procedure import StartProcedure
+from workflows.projects import project_status, project_waits
+from workflows.projects.project_children import ProjectChildren
+from workflows.projects.project_display import ProjectDisplay
+from workflows.projects.project_end import ProjectEnd
+from workflows.projects.project_retries import ProjectRetries
+from workflows.projects.project_settlement import ProjectSettlement
+from workflows.projects.project_signals import ProjectSignals
+from workflows.projects.project_steps import ProjectSteps
+from workflows.rules import pipeline, project_budget_shares
+from workflows.rules.forms import FORMS
+from workflows.rules.project_moves import (
     AssignJob,
     EndProject,
     ParkProject,
     WaitForJobs,
     count_project_job,
 )
-from workflows.project_retries import ProjectRetries
-from workflows.project_settlement import ProjectSettlement
-from workflows.project_signals import ProjectSignals
-from workflows.project_steps import ProjectSteps
-from workflows.signal_receiver import SignalReceiver
-from workflows.start_procedure import StartProcedure
+from workflows.runtime import trace_notes
+from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.cancellation import is_cancelled, read_cancellation
+from workflows.runtime.continuation import Continuation
+from workflows.runtime.signal_receiver import SignalReceiver
 
 
 @workflow.defn(name="Project")

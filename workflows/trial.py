@@ -4,8 +4,6 @@ This module has its signals. `trial_runs` carries out the runs, `trial_limits` k
 the whole trial, and `trial_state` is what all of them read and change.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -21,14 +19,14 @@ from protocol.payloads import UPDATE, ReceivedSignal
 from protocol.short_text import one_line
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun
-from workflows.acts import describe_act
-from workflows.cancellation import is_cancelled
-from workflows.trial_display import TrialDisplay
-from workflows.trial_jobs import signal_trial_job
-from workflows.trial_limits import TrialLimitWatch
-from workflows.trial_runs import TrialRuns
-from workflows.trial_state import CANCELLED, TrialState
-from workflows.wait_states import paused_wait
+from workflows.runtime.acts import describe_act
+from workflows.runtime.cancellation import is_cancelled
+from workflows.runtime.wait_states import paused_wait
+from workflows.trials.trial_display import TrialDisplay
+from workflows.trials.trial_jobs import signal_trial_job
+from workflows.trials.trial_limits import TrialLimitWatch
+from workflows.trials.trial_runs import TrialRuns
+from workflows.trials.trial_state import CANCELLED, TrialState
 
 EXAMPLE = '{"start": {"agent": "…"}, "configurations": {"now": {}, "new": {…}}, "runs": 5}'
 

@@ -1,13 +1,11 @@
 """Builds the contract of a job from its ledger, its review and what it lists as unresolved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from activities.acceptance.work_files import work_fingerprint
+from activities.job.deliverables import explained_items
 from activities.job.snapshot import Snapshot
 from activities.job.statement_checks import statement_problems
-from activities.job.unresolved import explained_items
+from activities.toolkit.path_ownership import work_fingerprint
 from protocol.contract import MAX_ROWS, Contract, ContractRow, numbered_statements
 from protocol.evidence import Evidence
 from protocol.scope_ledger import ScopeItem, Statement
@@ -17,18 +15,10 @@ TEXT_CHARACTERS = 200
 MAX_ROWS_BYTES = 200_000
 """Most bytes of a result's rows: the result must fit into one payload."""
 NAMES = 4
-"""Most files, and most checks, of a row."""
 
 
 def job_contract(snapshot: Snapshot, unresolved: Sequence[str]) -> Contract:
-    """Return what the job owes, statement by statement, and how each stands.
-
-    Verdicts count only for the work that was judged: if it has changed since, none is told.
-
-    Args:
-        snapshot: The job.
-        unresolved: What it lists as unresolved.
-    """
+    """Return what the job owes and how each statement stands; verdicts count for judged work."""
     state = snapshot.state
     judged = bool(state.judged) and state.judged == work_fingerprint(snapshot)
     explained = explained_items([item for item in state.scope if not item.is_step], unresolved)
@@ -46,7 +36,8 @@ def job_contract(snapshot: Snapshot, unresolved: Sequence[str]) -> Contract:
             row.reason = one_line(item.reason, TEXT_CHARACTERS)
         elif item.id in explained:
             row.status = "unresolved"
-            row.reason = one_line(_entry_about(item, unresolved), TEXT_CHARACTERS)
+            about = (each for each in unresolved if item.id in explained_items([item], [each]))
+            row.reason = one_line(next(about), TEXT_CHARACTERS)
         _add_verdict(row, statement if judged else Statement(text=statement.text))
         _add_code_findings(row, snapshot, item, statement)
         rows.append(row)
@@ -55,19 +46,18 @@ def job_contract(snapshot: Snapshot, unresolved: Sequence[str]) -> Contract:
 
 
 def _bounded_rows(rows: list[ContractRow]) -> list[ContractRow]:
-    """Return the rows of a result; of too many, those that are not accepted come first."""
     sizes = [len(row.model_dump_json().encode()) for row in rows]
     if len(rows) <= MAX_ROWS and sum(sizes) <= MAX_ROWS_BYTES:
         return rows
-    kept, total = [], 0
+    rows_within, total = [], 0
     for row, size in sorted(zip(rows, sizes, strict=True), key=lambda each: each[0].is_accepted)[
         :MAX_ROWS
     ]:
         total += size
         if total > MAX_ROWS_BYTES:
             break
-        kept.append(row)
-    return kept
+        rows_within.append(row)
+    return rows_within
 
 
 def _evidence_fields(evidence: Evidence | None) -> dict[str, object]:
@@ -80,10 +70,6 @@ def _evidence_fields(evidence: Evidence | None) -> dict[str, object]:
         "checks": evidence.checks[-NAMES:],
         "claim": one_line(evidence.claim, TEXT_CHARACTERS),
     }
-
-
-def _entry_about(item: ScopeItem, unresolved: Sequence[str]) -> str:
-    return next(entry for entry in unresolved if item.id in explained_items([item], [entry]))
 
 
 def _add_verdict(row: ContractRow, statement: Statement) -> None:
@@ -100,5 +86,7 @@ def _add_code_findings(
     alone = item.model_copy(update={"statements": [statement]})
     if problems := statement_problems(snapshot.files, alone):
         row.verdict = "unmet" if row.verdict == "met" else row.verdict
-        found = f"code finds: {'; '.join(problems)}"
-        row.finding = one_line("; ".join(filter(None, [found, row.finding])), TEXT_CHARACTERS)
+        problem_text = f"code finds: {'; '.join(problems)}"
+        row.finding = one_line(
+            "; ".join(filter(None, [problem_text, row.finding])), TEXT_CHARACTERS
+        )

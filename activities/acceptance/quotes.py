@@ -1,7 +1,5 @@
 """Checks what a reviewer quotes: a verdict whose quote is nowhere proves nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -51,15 +49,12 @@ def fold_quote(text: str) -> str:
 
 
 def asks_for_answer(statement: Statement) -> bool:
-    """Return whether a statement asks for an answer in words, not for a file or a change."""
     text = statement.text
     return not statement.paths and bool(_ASKS.search(text)) and not _IN_FILE.search(text)
 
 
 @dataclass
 class QuotedWork:
-    """Where quotes may come from."""
-
     shown: list[str] = field(default_factory=list)
     """Texts of the work that the reviewer was shown."""
     others: Iterable[str] = ()
@@ -71,7 +66,6 @@ class QuotedWork:
     _source: Iterator[str] | None = None
 
     def holds(self, quote: str) -> bool:
-        """Return whether the work has these words."""
         return any(_holds(text, quote) for text in self._texts())
 
     def _texts(self) -> Iterator[str]:
@@ -87,14 +81,7 @@ class QuotedWork:
 def checked_verdict(
     statement: Statement, evidence: str, work: QuotedWork, judged: Statement
 ) -> Statement:
-    """Return the statement with the verdict that remains once its quote is checked.
-
-    Args:
-        statement: The statement.
-        evidence: What the system saw for its item.
-        work: Where quotes may come from.
-        judged: The verdict, quote and finding of the reviewer.
-    """
+    """Return the statement with the verdict that remains once its quote is checked."""
     verdict, quote, finding = judged.verdict or "cannot tell", judged.quote, judged.finding
     if verdict != "cannot tell" and (why := _quote_problem(statement, evidence, work, judged)):
         # A quote that proves nothing is no quote for people either.
@@ -108,7 +95,6 @@ def checked_verdict(
 def _quote_problem(
     statement: Statement, evidence: str, work: QuotedWork, judged: Statement
 ) -> str | None:
-    """Return why a quote proves nothing; None if it does."""
     quote = judged.quote.translate(_SIGNS).strip().strip("\"'")
     if not quote:
         return NO_QUOTE
@@ -146,10 +132,10 @@ def _has_in_order(text: str, parts: list[str]) -> bool:
         return False
     place = 0
     for part in parts:
-        found = text.find(part, place)
-        if found < 0:
+        start = text.find(part, place)
+        if start < 0:
             return False
-        place = found + len(part)
+        place = start + len(part)
     return True
 
 

@@ -3,22 +3,19 @@
 It never has the agent's own summary, notes or confidence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from activities.acceptance.quotes import QuotedWork
-from activities.acceptance.work_files import work_files
 from activities.checkpoints import FileEntry, FilesError, PathRefused
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
 from activities.phases.phase_diff import phase_diff
 from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens, count_tokens
-from activities.toolkit.path_ownership import is_work_path
+from activities.toolkit.path_ownership import is_work_path, work_files
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.workspace_documents import read_workspace_document
 from protocol.contract import numbered_statements
@@ -35,7 +32,6 @@ MAX_SHOWN_BYTES = 2_000_000
 MAX_SEARCHED_BYTES = 20_000_000
 """Most bytes of files that are not shown in which quotes are looked for."""
 MAX_DOCUMENTS = 3
-"""Most documents whose text is extracted for the reviewer."""
 DOCUMENTS = (".docx", ".pdf")
 TEXT_LENGTHS = (400, 200, 100, 60)
 """Characters of a statement, as many of them as fit."""
@@ -48,8 +44,6 @@ The job changed no file. Its answer, which shows only what asks for an answer in
 
 @dataclass
 class ShownWork:
-    """The work as the reviewer is shown it, and where its quotes are looked up."""
-
     text: str
     quoted: QuotedWork
     is_diff: bool = False
@@ -57,7 +51,6 @@ class ShownWork:
 
 
 def statement_lines(scope: Sequence[ScopeItem]) -> str:
-    """Return the statements to judge, each with its place, and beneath each item what was seen."""
     for length in TEXT_LENGTHS:
         text = "\n".join(_statement_lines(scope, length))
         if count_tokens(text) <= STATEMENT_TOKENS:
@@ -69,10 +62,10 @@ def evidence_line(evidence: Evidence | None) -> str:
     """Return what the system saw; what the agent claims of itself is left out."""
     if evidence is None:
         return "nothing of its own yet"
-    seen = evidence.model_copy(update={"claim": ""})
+    unclaimed = evidence.model_copy(update={"claim": ""})
     if evidence.kind == "look":
-        return f"{seen.line}a look, which changed nothing".strip()
-    return seen.line
+        return f"{unclaimed.line}a look, which changed nothing".strip()
+    return unclaimed.line
 
 
 def shown_work(
@@ -81,16 +74,7 @@ def shown_work(
     answer: str,
     start: Snapshot | None,
 ) -> ShownWork:
-    """Return the diff of a job on a repository, the files themselves of any other.
-
-    Of a job that wrote nothing the work is its answer.
-
-    Args:
-        snapshot: The job.
-        deliverables: Paths that the agent names as its result.
-        answer: The agent's summary.
-        start: The job at its beginning.
-    """
+    """Return a repository's diff, the files themselves of any other job, or its answer."""
     entries = {entry.path: entry for entry in work_files(snapshot)}
     brief = "\n".join(_brief_texts(snapshot))
     others = (
@@ -138,7 +122,6 @@ def _statement_lines(scope: Sequence[ScopeItem], length: int) -> Iterator[str]:
 
 
 def _brief_texts(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the instructions, and the documents that statements come from."""
     yield snapshot.read_text("instructions.md")
     places = {
         statement.place.rpartition(":")[0]
@@ -155,11 +138,12 @@ def _brief_texts(snapshot: Snapshot) -> Iterator[str]:
 def _first_paths(
     snapshot: Snapshot, deliverables: Sequence[str], entries: dict[str, FileEntry]
 ) -> Iterator[str]:
-    """Yield the paths of the work that matter most: deliverables, files named, evidence."""
     scope = [item for item in snapshot.state.scope if not item.is_step]
     named = [path for item in scope for statement in item.statements for path in statement.paths]
-    seen = [path for item in scope if item.evidence for path in reversed(item.evidence.files)]
-    for name in (*deliverables, *named, *seen):
+    evidence_files = [
+        path for item in scope if item.evidence for path in reversed(item.evidence.files)
+    ]
+    for name in (*deliverables, *named, *evidence_files):
         path = name.removeprefix("./").removeprefix("/workspace/").rstrip("/")
         if path in entries:
             yield path
@@ -168,7 +152,6 @@ def _first_paths(
 
 
 def _shown_files(snapshot: Snapshot, entries: Sequence[FileEntry]) -> tuple[str, list[str]]:
-    """Return the files as one text in bounds, and their whole texts."""
     parts, texts, omitted = [], list[str](), list[str]()
     remaining, documents = WORK_TOKENS, 0
     for number, entry in enumerate(entries):
@@ -204,7 +187,6 @@ def _document_text(snapshot: Snapshot, entry: FileEntry) -> str | None:
 
 
 def _file_text(snapshot: Snapshot, entry: FileEntry) -> str | None:
-    """Return a file's text; None for one that is no text, or too large."""
     if entry.size > MAX_SHOWN_BYTES:
         return None
     data = snapshot.files.read_entry(entry)
@@ -224,7 +206,6 @@ def _within_bytes(entries: Iterable[FileEntry]) -> Iterator[FileEntry]:
 
 
 def _fenced(text: str) -> str:
-    """Return a text as a code block that it cannot close."""
     longest = max((len(marks) for marks in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text.rstrip()}\n{fence}"

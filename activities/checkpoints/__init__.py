@@ -11,15 +11,12 @@ from activities.checkpoints.checkpoint_errors import (
     RootError,
 )
 from activities.checkpoints.checkpoint_repository import Checkpoints, LogEntry, open_checkpoints
-from activities.checkpoints.entry_names import unescape_name
+from activities.checkpoints.entry_names import parse_path, unescape_name
 from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.folder_edits import take_edits
 from activities.checkpoints.history_copy import copy_checkpoint
-from activities.checkpoints.line_diff import diff_lines
-from activities.checkpoints.path_rules import parse_path
 from activities.checkpoints.projection import update_projection
-from activities.checkpoints.tree_diff import Change, diff_files
-from activities.checkpoints.tree_merge import merge_files
+from activities.checkpoints.tree_diff import Change, diff_files, diff_lines, merge_files
 from activities.checkpoints.workspaces_root import Root, job_folder_name
 
 __all__ = [

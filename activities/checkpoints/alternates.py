@@ -1,36 +1,26 @@
 """Objects that one repository reads from another on the same root, as git's own alternates."""
 
-from __future__ import annotations
-
 import os
-import secrets
 from pathlib import Path
+
+from activities.checkpoints.disk_access import replace_file
 
 PLACE = Path("objects", "info", "alternates")
 
 
 def lend_objects(lender: Path, borrower: Path) -> None:
-    """Let a repository read the objects of another; doing it twice changes nothing.
-
-    Whoever has the borrower open already opens it anew to see them.
-    """
+    """Let a repository, when opened anew, read the objects of another; idempotent."""
     lines = _read_alternates(borrower)
     if (line := _alternate_line(lender, borrower)) in lines:
         return
-    place = borrower / PLACE
-    place.parent.mkdir(exist_ok=True)
-    draft = place.with_name(f"alternates.{secrets.token_hex(6)}")
-    draft.write_text("".join(f"{each}\n" for each in [*lines, line]))
-    draft.replace(place)
+    replace_file(borrower / PLACE, "".join(f"{each}\n" for each in [*lines, line]))
 
 
 def borrows_objects(borrower: Path, lender: Path) -> bool:
-    """Whether a repository reads the objects of another."""
     return _alternate_line(lender, borrower) in _read_alternates(borrower)
 
 
 def has_alternates(repository: Path) -> bool:
-    """Whether a repository reads objects of another."""
     return bool(_read_alternates(repository))
 
 

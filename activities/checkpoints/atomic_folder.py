@@ -15,10 +15,7 @@ STALE_SECONDS = 600
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a draft path; on success rename it to `path`. Safe against kills and races.
-
-    If another process created `path` first, its folder stays. Raises OSError, pygit2.GitError.
-    """
+    """Yield a draft, renamed to `path` on success unless another process was first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale_drafts(path.parent)
     # The leading dot keeps a draft apart from every job's name.
@@ -34,7 +31,6 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def _remove_stale_drafts(folder: Path) -> None:
-    """Remove drafts left behind by killed processes."""
     old = time.time() - STALE_SECONDS
     for draft in folder.glob(".new-*"):
         with suppress(FileNotFoundError):

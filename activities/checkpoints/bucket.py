@@ -18,7 +18,7 @@ from typing import Any
 
 from activities.checkpoints.checkpoint_errors import RemoteUnavailable, RemoteUnfit
 from activities.redaction.secrets import redact
-from config.s3_address import S3Address
+from protocol.s3_address import S3Address
 from protocol.short_text import one_line
 
 NOT_INSTALLED = (
@@ -56,8 +56,6 @@ _METADATA_SERVERS = ("169.254.169.254", "169.254.170.2")
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object's content and version."""
-
     data: bytes
     version: str
 
@@ -98,7 +96,6 @@ class Bucket:
             )
 
     def read_object(self, key: str) -> StoredObject | None:
-        """Return the object; None if it does not exist."""
         with self._failures() as outcome:
             result = self._store.get(key)
             return StoredObject(bytes(result.bytes()), result.meta["e_tag"] or "")
@@ -106,7 +103,6 @@ class Bucket:
         return None
 
     def download_object(self, key: str, target: Path) -> bool:
-        """Download an object into a file; return False if it does not exist."""
         with self._failures() as outcome, target.open("wb") as file:
             for chunk in self._store.get(key).stream():
                 file.write(chunk)
@@ -115,24 +111,15 @@ class Bucket:
         return False
 
     def upload_file(self, key: str, source: Path) -> None:
-        """Store a file atomically."""
         with self._failures():
             self._store.put(key, source)
 
     def replace_object(self, key: str, data: bytes, version: str | None) -> str | None:
-        """Write an object if its version has not changed.
-
-        Args:
-            version: The version that was read; None to create the object.
-
-        Returns:
-            The new version; None if somebody else has written meanwhile.
-        """
+        """Write an object if its version is as it was read (None: absent); None if it is not."""
         self.require_conditions()
         return self._put_if_unchanged(key, data, version) if version else self._create(key, data)
 
     def delete_objects(self, keys: list[str]) -> None:
-        """Delete objects; missing ones are no error."""
         for key in keys:
             with self._failures():
                 self._store.delete(key)
@@ -150,7 +137,6 @@ class Bucket:
         return []
 
     def check_access(self) -> None:
-        """Try each kind of request that checkpoints need, with an object of its own."""
         self._is_probed = False
         key = f"{PROBE}-{secrets.token_hex(4)}"
         requests: dict[str, Callable[[], object]] = {
@@ -199,7 +185,6 @@ class Bucket:
         return self._put_if(key, data, {"e_tag": e_tag})
 
     def _put_if(self, key: str, data: bytes, condition: Any) -> str | None:
-        """Return the new version; None if the condition fails."""
         with self._failures() as outcome:
             return self._store.put(key, data, mode=condition, use_multipart=False)["e_tag"] or ""
         assert outcome.is_refused
@@ -249,8 +234,6 @@ class Bucket:
 
 @dataclass
 class _Outcome:
-    """An expected negative answer of the server."""
-
     is_missing: bool = False
     is_refused: bool = False
 

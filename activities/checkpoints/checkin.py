@@ -11,6 +11,7 @@ from activities.checkpoints import folder_io, sharded_tree
 from activities.checkpoints.checkout import EXCLUDED_NAMES, NameParts
 from activities.checkpoints.checkpoint_errors import FilesError, PathRefused, quote_path_in_error
 from activities.checkpoints.entry_names import (
+    check_path_size,
     name_from_bytes,
     name_to_bytes,
     stored_entry_name,
@@ -19,7 +20,6 @@ from activities.checkpoints.entry_names import (
 from activities.checkpoints.files import Files
 from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.checkpoints.path_rules import check_path_size
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, TreeEntry
 
 MAX_SINGLE_CHANGES = 256
@@ -30,8 +30,6 @@ FileSignature = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class CheckinLimits:
-    """Limits of one checkin: total entries, and bytes of new or changed content."""
-
     entries: int = 300_000
     new_bytes: int = 1 << 30
 
@@ -210,9 +208,6 @@ class Checkin:
 
 
 def _grant_checkin_access(fd: int, name: bytes, mode: int, needed: int) -> None:
-    """Add the mode bits the worker needs to read the entry.
-
-    Safe, because trees store no mode other than the executable bit.
-    """
+    """Add the mode bits the worker needs; trees store no mode other than the executable bit."""
     if mode & needed != needed:
         os.chmod(name, stat.S_IMODE(mode) | needed, dir_fd=fd)

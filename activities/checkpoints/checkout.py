@@ -139,7 +139,6 @@ class Checkout:
             self._move_to_lost(self.drafts, folder_path, name, old)
 
     def _draft_name(self) -> bytes:
-        """Return an unused name in the drafts folder."""
         return b"%d" % next(self._draft)
 
     def _remove_folder(

@@ -28,10 +28,7 @@ def quote_path_in_error(path: str) -> str:
 
 
 class PathRefused(Invalid):
-    """The path is not inside the workspace, or what is there can be in no checkpoint.
-
-    The message says why.
-    """
+    """The path is not inside the workspace, or what is there can be in no checkpoint."""
 
 
 class FilesError(Invalid):
@@ -52,10 +49,7 @@ class FileMissing(FilesError):
 
 
 class CheckpointMissing(LonghaulError, LookupError):
-    """A commit, tree or blob is not in the repository.
-
-    `commit`: hex id of the missing object, of any kind; empty if the whole repository is missing.
-    """
+    """An object is not here; `commit`: its hex id, empty if the repository is missing."""
 
     def __init__(self, commit: str, why: str = "") -> None:
         super().__init__(why or f"The checkpoint object {commit} cannot be found.")
@@ -80,7 +74,6 @@ class RemoteUnavailable(Unavailable):
     def __init__(self, why: str, stdout: str = "") -> None:
         super().__init__(why)
         self.output = stdout
-        """Git's standard output."""
 
 
 class RemoteUnfit(RemoteUnavailable):

@@ -57,7 +57,6 @@ class Checkpoints:
 
     @classmethod
     def create(cls, root: Root, job: str) -> "Checkpoints":
-        """Open the job's repository, creating it if necessary; safe under kills and races."""
         path = root.repository(job)
         if not path.exists():
             with atomic_folder(path) as draft:
@@ -76,7 +75,6 @@ class Checkpoints:
         return cls(path)
 
     def files(self, tree: str, *, limit: int = MAX_FILE_BYTES) -> Files:
-        """Return the files of a tree of this repository."""
         return Files(self.store, tree, limit=limit)
 
     def commit(self, tree_id: str, parents: list[str], message: str, timestamp: int) -> str:
@@ -97,11 +95,9 @@ class Checkpoints:
         return commit.hex()
 
     def tree_id(self, commit: str) -> str:
-        """Return the tree id of a commit. Raises CheckpointMissing."""
         return self._read_commit(commit)[0].tree
 
     def has_commit(self, commit: str) -> bool:
-        """Whether the commit object exists."""
         try:
             self.tree_id(commit)
         except CheckpointMissing:
@@ -109,17 +105,11 @@ class Checkpoints:
         return True
 
     def is_intact(self, commit: str) -> bool:
-        """Whether a checkpoint and every file in it can be read.
-
-        Losses from a failing disk or a power cut show here.
-        """
+        """Whether a checkpoint and every file in it can be read, after a disk's failure."""
         return any(self.intact_commits([commit]))
 
     def intact_commits(self, commits: Iterable[str]) -> Iterator[str]:
-        """Return the given checkpoints that are intact, in their order.
-
-        A file in several of them is read once, and missing indexes are rebuilt once.
-        """
+        """Return the intact ones among the checkpoints, in order; shared files are read once."""
         read: set[str] = set()
         is_mended = False
         for commit in commits:
@@ -146,10 +136,7 @@ class Checkpoints:
         return True
 
     def log(self, commit: str, limit: int) -> list[LogEntry]:
-        """Return at most `limit` checkpoints from a commit back along first parents.
-
-        Raises CheckpointMissing for the commit itself; a history that breaks off later is short.
-        """
+        """Return at most `limit` checkpoints along first parents, as far as history goes."""
         entry, parent = self._read_commit(commit)
         history = [entry]
         while parent and len(history) < limit:
@@ -166,10 +153,6 @@ class Checkpoints:
         return parent is not None and not self.has_commit(parent)
 
     def tag(self, name: str, commit: str) -> None:
-        """Point `refs/tags/<name>` at a commit, replacing any target; fsynced.
-
-        Raises CheckpointMissing, ValueError for a name git does not accept.
-        """
         if not pygit2.reference_is_valid_name(f"refs/tags/{name}"):
             raise ValueError(f"{name!r} cannot be the name of a tag.")
         self.set_ref(f"refs/tags/{name}", commit)
@@ -194,10 +177,7 @@ class Checkpoints:
             fsync_path(ref.parent)
 
     def tags(self) -> dict[str, str]:
-        """Return commit ids by tag name, sorted by name. Damaged tags are left out.
-
-        Raises CheckpointMissing, OSError.
-        """
+        """Return commit ids by tag name, sorted by name, without damaged tags."""
         commits = {}
         prefix = "refs/tags/"
         # libgit2 silently skips tags that it may not read.
@@ -215,10 +195,6 @@ class Checkpoints:
         return commits
 
     def pack(self, *, wait: float = WAIT_SECONDS) -> None:
-        """Pack the journal; see `pack_journal`.
-
-        If another packer prevents it, the journal is still flushed to disk.
-        """
         self.store.flush()
         try:
             pack_journal(self.path, wait=wait)
@@ -229,11 +205,9 @@ class Checkpoints:
 
     @property
     def is_full(self) -> bool:
-        """Whether the journal is large enough to be packed."""
         return self.store.journal.is_full
 
     def _read_commit(self, commit: str) -> tuple[LogEntry, str | None]:
-        """Return a commit and its first parent."""
         try:
             # Read from disk, so that a lost repository is noticed at the next step.
             raw = self.store.read_stored(bytes.fromhex(commit))

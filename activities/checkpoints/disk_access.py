@@ -1,8 +1,8 @@
-"""Read and write small files, and flush files and folders to disk."""
-
-from __future__ import annotations
+"""Read and write small files, flush files and folders to disk, and lock files."""
 
 import os
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import path_in_errors
@@ -21,14 +21,34 @@ def fsync_path(path: Path) -> None:
         os.close(handle)
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Write a small file whole or not at all; it is on disk when this returns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    draft.write_text(text)
+    fsync_path(draft)
+    draft.replace(path)
+    fsync_path(path.parent)
+
+
+def create_file(path: Path, text: str) -> None:
+    """Write a small file whole, unless it exists: of several processes one creates it."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    try:
+        with path_in_errors(draft):
+            draft.write_text(text)
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def read_whole(path: str) -> bytes:
     """Return a small file's content.
 
     Python's file objects make several more system calls, and after each the thread waits again for
-    the interpreter's lock.
-
-    Raises:
-        OSError: the file cannot be read; FileNotFoundError if there is none.
+    the interpreter's lock. Raises OSError: the file cannot be read; FileNotFoundError if there is
+    none.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -3,8 +3,6 @@
 Works on path parts, since names from a person or a command may break the path rules for tools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from activities.checkpoints.files import Files

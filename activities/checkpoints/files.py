@@ -13,13 +13,14 @@ from activities.checkpoints.checkpoint_errors import (
     quote_path_in_error,
 )
 from activities.checkpoints.entry_names import (
+    check_path_size,
     entry_name,
     name_from_bytes,
     name_to_bytes,
+    parse_path,
     unescape_name,
 )
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
-from activities.checkpoints.path_rules import check_path_size, parse_path
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -63,12 +64,10 @@ class Files:
 
     @classmethod
     def empty(cls, store: ObjectStore) -> Self:
-        """Return an empty tree."""
         return cls(store, sharded_tree.build_tree(store, {}).hex())
 
     @property
     def id(self) -> str:
-        """Hex id of the tree, determined by the content alone."""
         return self._root.hex()
 
     def __eq__(self, other: object) -> bool:
@@ -83,7 +82,6 @@ class Files:
     # Reading
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file. Raises FileMissing, or FilesError for a folder."""
         raw = self.tree_entry(self._resolve_path(path))
         if raw is None:
             raise self._missing_file(path)
@@ -98,7 +96,6 @@ class Files:
         return self.store.read(bytes.fromhex(entry.id))
 
     def entry(self, path: str) -> FileEntry | None:
-        """Return the entry at a path (a link itself, not its target), or None."""
         parts = self._resolve_path(path, follow=False, allow_root=True)
         raw = self.tree_entry(parts)
         return self.to_entry(parts, raw) if raw else None
@@ -115,7 +112,6 @@ class Files:
         ]
 
     def subfolder(self, path: str) -> "Files":
-        """Return a folder's content as its own `Files`. Raises FileMissing, FilesError."""
         entry = self.entry(path)
         if entry is None:
             raise FileMissing(path)
@@ -158,7 +154,6 @@ class Files:
         return self.with_tree_entry(parts, TreeEntry(EXECUTABLE if executable else FILE, blob))
 
     def make_folder(self, path: str) -> "Files":
-        """Create a folder; an existing one stays unchanged. Raises FilesError for a file."""
         parts = self._resolve_path(path, allow_root=True)
         present = self.tree_entry(parts)
         if present is not None:
@@ -188,14 +183,12 @@ class Files:
         )
 
     def delete(self, path: str) -> "Files":
-        """Remove the file, link or folder. Raises FileMissing."""
         parts = self._resolve_path(path, follow=False)
         if self.tree_entry(parts) is None:
             raise FileMissing(path)
         return self.with_tree_entry(parts, None)
 
     def move(self, old: str, new: str) -> "Files":
-        """Move `old` to `new`, which must not exist. Raises FileMissing, FilesError."""
         source, target = (
             self._resolve_path(old, follow=False),
             self._resolve_path(new, follow=False),
@@ -221,7 +214,6 @@ class Files:
     # By parts: no path rules, no links; for names that the path rules would refuse.
 
     def tree_entry(self, parts: tuple[str, ...]) -> TreeEntry | None:
-        """Return the tree entry at these names, without following links, or None."""
         entry: TreeEntry | None = TreeEntry(FOLDER, self._root)
         for part in parts:
             if entry is None or entry.mode != FOLDER:
@@ -316,7 +308,6 @@ class Files:
         return sorted(listing, key=lambda item: name_to_bytes(item[0]))
 
     def to_entry(self, parts: tuple[str, ...], raw: TreeEntry) -> FileEntry:
-        """Convert a tree entry to a `FileEntry`."""
         kind: EntryKind = (
             "folder" if stat.S_ISDIR(raw.mode) else "link" if raw.mode == LINK else "file"
         )

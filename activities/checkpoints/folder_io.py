@@ -66,7 +66,6 @@ def folder_entry_status(fd: int, name: bytes) -> os.stat_result | None:
 
 
 def list_folder_names(fd: int) -> list[bytes]:
-    """Return the names in a folder, sorted by bytes."""
     return sorted(os.fsencode(name) for name in os.listdir(fd))
 
 

@@ -1,21 +1,16 @@
 """Records of forgotten jobs: all that remains of them."""
 
-from __future__ import annotations
-
-import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import CheckpointMissing
-from activities.checkpoints.disk_access import fsync_path
+from activities.checkpoints.disk_access import replace_file
 from activities.checkpoints.workspaces_root import Root, job_folder_name
 from protocol.data_model import Data
 
 
 class ForgottenJob(Data):
-    """A forgotten job."""
-
     job: str
     timestamp: int
     """When forgetting was requested, epoch seconds."""
@@ -27,13 +22,11 @@ class ForgottenJob(Data):
 
     @property
     def message(self) -> str:
-        """A message for people."""
         day = f"{datetime.fromtimestamp(self.timestamp, UTC):%Y-%m-%d}"
         return f"job {self.job} was forgotten on {day}: its workspace and checkpoints are no more"
 
 
 def find_forgotten_record(root: Root, job: str) -> ForgottenJob | None:
-    """Return a job's record, or None if it has not been forgotten or the record is unreadable."""
     return _read_forgotten_record(_forgotten_record_path(root.path, job))
 
 
@@ -44,7 +37,6 @@ def refuse_forgotten_job(root: Path, job: str) -> None:
 
 
 def list_forgotten_records(root: Root) -> Iterator[ForgottenJob]:
-    """Yield all forgotten jobs of a root, in no particular order."""
     for path in _forgotten_folder(root.path).glob("*.json"):
         if record := _read_forgotten_record(path):
             yield record
@@ -52,13 +44,7 @@ def list_forgotten_records(root: Root) -> Iterator[ForgottenJob]:
 
 def write_forgotten_record(root: Root, record: ForgottenJob) -> None:
     """Write a record atomically; it is fsynced when this returns."""
-    path = _forgotten_record_path(root.path, record.job)
-    path.parent.mkdir(exist_ok=True)
-    draft = path.with_name(f".new-{secrets.token_hex(6)}")
-    draft.write_text(record.model_dump_json())
-    fsync_path(draft)
-    draft.rename(path)
-    fsync_path(path.parent)
+    replace_file(_forgotten_record_path(root.path, record.job), record.model_dump_json())
 
 
 def _forgotten_folder(root: Path) -> Path:

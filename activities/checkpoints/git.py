@@ -70,42 +70,20 @@ def run_git(
     """Run one git command and return its output.
 
     Args:
-        repository: The repository to run in, if any.
         objects: An additional object folder that git may read.
-        seconds: Time limit.
         variables: Further variables of its environment.
         watch: Called while it runs; what it raises ends the command. Not together with `stdin`.
-        stdin: What it reads.
         errors: How bytes of its output that are not UTF-8 are decoded.
 
-    Raises:
-        GitNotInstalled: the program is not installed.
-        RemoteUnavailable: the command failed; the message is its last output.
+    Raises GitNotInstalled, RemoteUnavailable.
     """
-    about = ["--git-dir", str(repository)] if repository else []
-    command = next((each for each in arguments if each in _FAR_SIDES), "")
     environment = _git_environment(objects)
-    if command:
+    if _far_command(arguments):
         environment |= _git_ssh_environment(arguments) | _helper_environment(arguments)
     elif "--global" not in arguments:
         environment |= _PLAIN
-    try:
-        process = subprocess.Popen(
-            ["git", *_OPTIONS, *about, *_with_far_side(command, arguments)],
-            cwd="/",
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment | dict(variables or {}),
-            # Without a terminal there is no password prompt, and the whole process group can be
-            # ended.
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise GitNotInstalled(
-            "git repositories elsewhere need the program git, which this host lacks: install it"
-        ) from None
-    with process:
+    environment |= variables or {}
+    with _start_git(repository, arguments, environment, reads=stdin is not None) as process:
         try:
             stdout, stderr = _read_git_output(process, seconds, watch, stdin)
         except BaseException as problem:
@@ -120,13 +98,42 @@ def run_git(
     return stdout.decode(errors=errors)
 
 
+def _start_git(
+    repository: Path | None,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    reads: bool,
+) -> subprocess.Popen[bytes]:
+    about = ["--git-dir", str(repository)] if repository else []
+    try:
+        return subprocess.Popen(
+            ["git", *_OPTIONS, *about, *_with_far_side(arguments)],
+            cwd="/",
+            stdin=subprocess.PIPE if reads else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            # Without a terminal there is no password prompt, and the whole process group can be
+            # ended.
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise GitNotInstalled(
+            "git repositories elsewhere need the program git, which this host lacks: install it"
+        ) from None
+
+
+def _far_command(arguments: Sequence[str]) -> str:
+    return next((each for each in arguments if each in _FAR_SIDES), "")
+
+
 def _read_git_output(
     process: subprocess.Popen[bytes],
     seconds: float,
     watch: Callable[[], None] | None,
     stdin: bytes | None,
 ) -> tuple[bytes, bytes]:
-    """Return a command's output, calling `watch` while it runs."""
     ends = time.monotonic() + seconds
     while watch:
         watch()
@@ -138,8 +145,9 @@ def _read_git_output(
     return process.communicate(stdin, timeout=seconds)
 
 
-def _with_far_side(command: str, arguments: Sequence[str]) -> list[str]:
+def _with_far_side(arguments: Sequence[str]) -> list[str]:
     """Return a command that starts no program which the repository at a local address names."""
+    command = _far_command(arguments)
     if not command or not any(each.startswith(_LOCAL) for each in arguments):
         return list(arguments)
     side = _FAR_SIDES[command]
@@ -203,7 +211,5 @@ def _git_error_summary(text: str) -> str:
 
 
 def is_git_folder(name: str) -> bool:
-    """Return whether the name is git's own folder, which git refuses and which is left out
-    silently.
-    """
+    """Return whether the name is git's own folder, which git refuses and which is left out."""
     return name.lower() == ".git"

@@ -1,7 +1,5 @@
 """A git repository as a remote: git itself pushes and fetches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,13 +24,10 @@ def forgotten_mark(at: int) -> str:
 
 
 def is_forgotten_mark(ref: str) -> bool:
-    """Whether a ref of an area says that its job was forgotten."""
     return ref.startswith(_FORGOTTEN)
 
 
 class GitRemote:
-    """The refs of jobs in a git repository."""
-
     def __init__(self, url: str) -> None:
         self._url = url
 
@@ -44,7 +39,6 @@ class GitRemote:
         moved_refs: dict[str, str],
         new_refs: dict[str, str],
     ) -> None:
-        """See `Remote`."""
         prefix = f"{REFS}{area}/"
         specs = [f"+{commit}:{prefix}{name}" for name, commit in moved_refs.items()]
         specs += [
@@ -71,7 +65,6 @@ class GitRemote:
                 raise
 
     def list_refs(self, area: str, folder: str) -> list[str]:
-        """See `Remote`."""
         prefix = f"{REFS}{area}/"
         pattern = f"{prefix}{folder}/*"
         output = run_git(None, "ls-remote", self._url, pattern, seconds=OWNER_SECONDS)
@@ -79,7 +72,6 @@ class GitRemote:
         return [ref.removeprefix(prefix) for ref in refs if ref.startswith(prefix)]
 
     def forget_area(self, area: str, at: int) -> list[str]:
-        """See `Remote`."""
         prefix = f"{REFS}{area}/"
         output = run_git(None, "ls-remote", self._url, f"{prefix}*")
         names = [line.partition("\t")[2] for line in output.splitlines()]
@@ -97,7 +89,6 @@ class GitRemote:
         return [name.removeprefix(prefix) for name in living]
 
     def check_access(self) -> None:
-        """See `Remote`."""
         run_git(None, "ls-remote", self._url, "HEAD", seconds=OWNER_SECONDS)
         with TemporaryDirectory(prefix="longhaul-probe-") as folder:
             commit = _write_empty_commit(folder, "A probe")
@@ -109,7 +100,6 @@ class GitRemote:
         """See `Remote`. Git moves a ref only from where it was read."""
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
-        """See `Remote`."""
         refspec = f"+{REFS}{area}/*:{REFS}*"
         options = ("--quiet", "--no-tags", "--no-write-fetch-head")
         run_git(draft, "fetch", *options, self._url, refspec)

@@ -21,8 +21,7 @@ def copy_checkpoint(target: Checkpoints, source: Checkpoints, commit: str) -> li
     Returns:
         The copied history, newest first.
 
-    Raises:
-        CheckpointMissing: a part of it is not in the source.
+    Raises CheckpointMissing.
     """
     source.store.reload()  # An object in this process's memory may be lost on disk.
     history = source.log(commit, MAX_HISTORY)

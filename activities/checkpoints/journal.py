@@ -16,17 +16,54 @@ import errno
 import fcntl
 import os
 import secrets
+import shutil
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from activities.checkpoints.checkpoint_errors import path_in_errors
 from activities.checkpoints.disk_access import fsync_path, write_whole
 from activities.checkpoints.journal_records import HEAD, JournalRecord, decode_record, read_records
-from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.packfile import PackWriter
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Cache(Generic[K, V]):
+    """Values by key, shared by all threads. Callers must not modify a cached value.
+
+    A step makes some hundred lookups, so there is no lock and no LRU order: a full cache is
+    cleared.
+    """
+
+    def __init__(self, limit: int, weigh: Callable[[V], int]) -> None:
+        """`limit`: maximum total weight of all values, as measured by `weigh`."""
+        self._values: dict[K, V] = {}
+        self._weight = 0
+        self._limit = limit
+        self._weigh = weigh
+        self.get: Callable[[K], V | None] = self._values.get
+
+    def put(self, key: K, value: V) -> V:
+        # A race between threads costs at worst a recomputed value and an inexact weight.
+        if key not in self._values:
+            self._weight += self._weigh(value)
+            if self._weight > self._limit:
+                self._values.clear()
+                self._weight = self._weigh(value)
+            self._values[key] = value
+        return value
+
+    def clear(self) -> None:
+        self._values.clear()
+        self._weight = 0
+
 
 FULL_BYTES = 16 << 20
 FULL_OBJECTS = 10_000
@@ -47,7 +84,6 @@ class _JournalFile:
     locations: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, record: JournalRecord) -> None:
-        """Add objects that were just appended."""
         size = len(record.data)
         self.locations[record.id] = (self.end, size)
         self.end += HEAD.size + size
@@ -63,18 +99,15 @@ class Journal:
         self._lock = threading.Lock()
 
     def __contains__(self, oid: bytes) -> bool:
-        """Whether the object is known here. Recent appends of other processes may be unknown."""
         return self.size(oid) is not None
 
     def size(self, oid: bytes) -> int | None:
-        """Return the size of an object's content in bytes, or None."""
         for file in list(self._files.values()):
             if place := file.locations.get(oid):
                 return place[1]
         return None
 
     def find(self, oid: bytes) -> bytes | None:
-        """Return an object's content, or None."""
         for name, file in list(self._files.items()):
             if place := file.locations.get(oid):
                 record = self._read_record(name, *place)
@@ -113,7 +146,6 @@ class Journal:
                     _recent_objects.put((self._own_name, record.id), record.data)
 
     def refresh(self) -> None:
-        """Read what other processes appended."""
         with self._lock:
             self._forget_gone()
             for name in self._file_names():
@@ -133,14 +165,12 @@ class Journal:
                     self._files.pop(name, None)
 
     def reload(self) -> None:
-        """Read every file again, to see what is really on disk."""
         with self._lock:
             self._files.clear()
             self._own_name = None
         self.refresh()
 
     def sync(self) -> None:
-        """Flush everything stored here to disk. Raises OSError."""
         for name in self._file_names():
             # A file that is gone was packed, and the pack was flushed before.
             with suppress(FileNotFoundError):
@@ -150,7 +180,6 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether the journal should be packed now."""
         files = list(self._files.values())
         objects = sum(len(file.locations) for file in files)
         return objects >= FULL_OBJECTS or sum(file.end for file in files) >= FULL_BYTES
@@ -227,10 +256,7 @@ def _is_same_journal(handle: int, path: Path, size: int) -> bool:
 
 @contextmanager
 def locked_journal_files(folder: Path) -> Iterator[list[Path]]:
-    """Yield the files of a journal, locked, so that nobody appends to them.
-
-    A file that another process is appending to is left out. All yielded files are flushed to disk.
-    """
+    """Yield the files of a journal flushed and locked, but for those that others append to."""
     handles: list[int] = []
     try:
         files: list[Path] = []
@@ -250,9 +276,7 @@ def locked_journal_files(folder: Path) -> Iterator[list[Path]]:
 
 
 def journal_files(folder: Path) -> list[Path]:
-    """List the files of a journal. Raises OSError where `glob` would report an unreadable folder as
-    empty.
-    """
+    """List the files of a journal; unlike `glob`, raises OSError for an unreadable folder."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".log")
     except FileNotFoundError:
@@ -272,3 +296,62 @@ def get_journal(repository: Path) -> Journal:
             # Two views of one journal do not interfere: each writes to a file of its own.
             _journals.popitem(last=False)
         return journal
+
+
+MAX_PACKS = 50
+"""Each push stages new objects as a pack, and git searches all packs."""
+STALE_SECONDS = 600
+"""A folder untouched for this long belongs to a process that is gone."""
+
+
+class PushStaging:
+    """A repository's journal as packs of this process. For one thread."""
+
+    def __init__(self, repository: Path) -> None:
+        self._repository = repository
+        self._folder = repository / "outgoing" / secrets.token_hex(6)
+        self._read_offsets: dict[str, int] = {}
+        """Offset up to which each journal file is staged."""
+        self._packs = 0
+
+    def stage(self) -> Path:
+        """Stage what was appended since; objects not in the returned folder are in the packs."""
+        files = journal_files(self._repository / "journal")
+        deleted = self._read_offsets.keys() - {file.name for file in files}
+        if deleted or self._packs >= MAX_PACKS or not self._folder.exists():
+            self._start_over()
+        writer = PackWriter(self._folder)
+        try:
+            read = {file.name: self._add_records(file, writer) for file in files}
+            writer.finish()
+        except OSError:
+            writer.discard()
+            raise
+        # Advance offsets only after the pack is complete, so records that hit ENOSPC are retried.
+        self._read_offsets.update(read)
+        self._packs += bool(writer.ids)
+        return self._folder
+
+    def _add_records(self, file: Path, writer: PackWriter) -> int:
+        """Add the records appended to a journal file; return the offset to continue from."""
+        end, sound = self._read_offsets.get(file.name, 0), True
+        with suppress(FileNotFoundError):
+            for offset, record in read_records(file, end):
+                # On a mounted volume the rest may still arrive, so this position is read again.
+                sound = sound and record.is_sound
+                if record.is_sound:
+                    writer.add(record)
+                if sound:
+                    end = offset + HEAD.size + len(record.data)
+        return end
+
+    def _start_over(self) -> None:
+        self._read_offsets.clear()
+        self._packs = 0
+        old = time.time() - STALE_SECONDS
+        for place in self._folder.parent.glob("*"):
+            with suppress(FileNotFoundError):
+                if place == self._folder or (place / "pack").stat().st_mtime < old:
+                    shutil.rmtree(place, ignore_errors=True)
+        self._folder = self._folder.with_name(secrets.token_hex(6))
+        self._folder.mkdir(parents=True)

@@ -23,12 +23,10 @@ class JournalRecord(NamedTuple):
 
     @classmethod
     def create(cls, kind: int, data: bytes) -> "JournalRecord":
-        """Create a record for new content."""
         return cls(kind, _record_object_id(kind, data), data)
 
     @property
     def is_sound(self) -> bool:
-        """Whether the content matches the id."""
         return _record_object_id(self.kind, self.data) == self.id
 
     @property
@@ -48,10 +46,7 @@ def decode_record(stored: bytes) -> JournalRecord | None:
 
 
 def read_records(path: Path, start: int = 0) -> Iterator[tuple[int, JournalRecord]]:
-    """Yield the records of a file from an offset on, with their offsets, without checking content.
-
-    Stops before a truncated record, or at bytes that are no record.
-    """
+    """Yield records with their offsets, unchecked, up to one that is truncated or no record."""
     with path.open("rb") as file, path_in_errors(path):
         size = os.fstat(file.fileno()).st_size
         offset = file.seek(start)

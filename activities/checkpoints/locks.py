@@ -1,4 +1,4 @@
-"""A file lock between processes and threads that ends with its holder."""
+"""A file lock between processes and threads; it imports nothing of ours (`embedded_child`)."""
 
 import fcntl
 import os

@@ -47,7 +47,6 @@ class ObjectStore:
         return _open_git_objects(self.path)
 
     def read(self, oid: bytes) -> bytes:
-        """Return the content of one object. Raises CheckpointMissing, OSError."""
         if (record := self._pending.get(oid)) is not None:
             return record.data
         if (data := self.journal.find_recent(oid)) is not None:
@@ -81,10 +80,7 @@ class ObjectStore:
         raise CheckpointMissing(oid.hex())
 
     def _require_readable(self) -> None:
-        """Raise OSError if a pack cannot be opened: it may hold the missing object.
-
-        libgit2 skips such a pack silently.
-        """
+        """Raise OSError if a pack, which libgit2 would skip silently, cannot be opened."""
         with suppress(FileNotFoundError):
             for path in (self.path / "objects" / "pack").iterdir():
                 with suppress(FileNotFoundError):
@@ -113,7 +109,6 @@ class ObjectStore:
         return None
 
     def size(self, oid: bytes) -> int:
-        """Return the size of one object in bytes. Raises CheckpointMissing, OSError."""
         if (record := self._pending.get(oid)) is not None:
             return len(record.data)
         if (size := self.journal.size(oid)) is not None:
@@ -124,20 +119,16 @@ class ObjectStore:
             return len(self.read(oid))
 
     def require(self, oid: bytes) -> None:
-        """Raise CheckpointMissing unless the object exists."""
         if oid not in self._pending and oid not in self.journal:
             self.read(oid)
 
     def write_blob(self, data: bytes) -> bytes:
-        """Store a blob and return its id."""
         return self.write(JournalRecord.create(BLOB, data))
 
     def write_tree(self, data: bytes) -> bytes:
-        """Store a tree in git's own format and return its id."""
         return self.write(JournalRecord.create(TREE, data))
 
     def write(self, record: JournalRecord) -> bytes:
-        """Store an object and return its id. Raises OSError."""
         if record.id not in self._pending:
             self._pending[record.id] = record
             self._pending_bytes += len(record.data)
@@ -146,7 +137,6 @@ class ObjectStore:
         return record.id
 
     def flush(self) -> None:
-        """Append pending objects to the journal. Raises OSError."""
         records = list(self._pending.values())
         # Drop them even if they cannot be stored: the step that made them fails, and makes them
         # again.
@@ -155,19 +145,12 @@ class ObjectStore:
         self.journal.append(records)
 
     def reload(self) -> None:
-        """Discard everything cached, to see what is really on disk.
-
-        Raises CheckpointMissing if the repository is gone, OSError.
-        """
         self.journal.reload()
         self.git = _open_git_objects(self.path)
 
 
 def read_sound_object(reader: pygit2.Repository | pygit2.Odb, oid: bytes) -> bytes:
-    """Return the content of a stored object.
-
-    Raises KeyError or pygit2.GitError if it is missing or damaged.
-    """
+    """Return the content of a stored object. Raises KeyError or pygit2.GitError."""
     kind, data = reader.read(pygit2.Oid(raw=oid))
     if not JournalRecord(int(kind), oid, data).is_sound:
         raise KeyError(oid.hex())

@@ -1,12 +1,16 @@
 """Packs and indexes as bytes; see https://git-scm.com/docs/pack-format."""
 
 import hashlib
+import secrets
 import struct
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import accumulate, pairwise
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import path_in_errors
+from activities.checkpoints.journal_records import JournalRecord
 
 INDEX_HEAD = b"\xfftOc\x00\x00\x00\x02"
 _FIRST_ID = len(INDEX_HEAD) + 256 * 4
@@ -17,14 +21,11 @@ _OFFSET_DELTA, _REF_DELTA = 6, 7
 
 
 def pack_head(count: int) -> bytes:
-    """Return the header of a pack with `count` objects."""
     return b"PACK" + struct.pack(">II", 2, count)
 
 
 def pack_entry_head(kind: int, length: int) -> bytes:
-    """Return the header of an entry: its type and size, four bits of the size first, then seven
-    each.
-    """
+    """Return an entry's type and size: four bits of the size first, then seven each."""
     byte, length = kind << 4 | length & 15, length >> 4
     head = bytearray()
     while length:
@@ -53,10 +54,7 @@ def pack_index(objects: Iterable[tuple[bytes, int, int]], digest: bytes) -> byte
 
 
 def read_pack_offsets(path: Path) -> list[tuple[int, bytes]]:
-    """Return the offsets of a pack's objects in ascending order, from its index.
-
-    Raises ValueError for an index in another format, OSError.
-    """
+    """Return the offsets of a pack's objects in ascending order, from its index."""
     with path_in_errors(path.with_suffix(".idx")):
         data = path.with_suffix(".idx").read_bytes()
     count = int.from_bytes(data[_FIRST_ID - 4 : _FIRST_ID], "big")
@@ -117,3 +115,60 @@ def _packfile_delta_by_base_id(entry: bytes, offset: int, ids: dict[int, bytes])
     except (StopIteration, LookupError):
         raise ValueError("A delta is against nothing.") from None
     return bytes([entry[0] | _REF_DELTA << 4]) + entry[1:length] + base + entry[end + 1 :]
+
+
+MAX_BYTES = 1 << 30
+"""Largest pack: an offset in the index has 31 bits."""
+
+
+class PackWriter:
+    """Collects objects; `finish` makes them readable below `<folder>/pack`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "pack"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.ids: set[bytes] = set()
+        self._start_pack()
+
+    def add(self, record: JournalRecord) -> None:
+        if record.id not in self.ids:
+            head = pack_entry_head(record.kind, len(record.data))
+            self.copy(record.id, head + zlib.compress(record.data, 0))
+        if self._file.tell() > MAX_BYTES:
+            self.finish()
+            self._start_pack()
+
+    def copy(self, oid: bytes, entry: bytes) -> None:
+        """Copy an entry as another pack stores it. A delta's base must be copied as well."""
+        if oid not in self.ids:
+            self.ids.add(oid)
+            self._places.append((oid, zlib.crc32(entry), self._file.tell()))
+            self._file.write(entry)
+
+    def finish(self) -> None:
+        count = len(self._places)
+        if not count:
+            self._file.close()
+            self.pack.unlink()
+            return
+        self._file.seek(0)
+        self._file.write(pack_head(count))
+        self._file.seek(0)
+        digest = hashlib.file_digest(self._file, "sha1").digest()
+        self._file.write(digest)
+        self._file.close()
+        self.pack.with_suffix(".idx").write_bytes(pack_index(sorted(self._places), digest))
+
+    def discard(self) -> None:
+        """Remove the current pack, which could not be written."""
+        with suppress(OSError):
+            self._file.close()
+        for suffix in (".idx", ".pack"):
+            self.pack.with_suffix(suffix).unlink(missing_ok=True)
+
+    def _start_pack(self) -> None:
+        # Use a new name each time: libgit2 identifies packs by path for as long as it runs.
+        self.pack = self._folder / f"pack-{secrets.token_hex(20)}.pack"
+        self._file = self.pack.open("w+b")
+        self._file.write(pack_head(0))
+        self._places: list[tuple[bytes, int, int]] = []

@@ -30,8 +30,9 @@ from activities.checkpoints.journal import locked_journal_files
 from activities.checkpoints.journal_records import HEAD, read_records
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import read_sound_object
-from activities.checkpoints.pack_writer import MAX_BYTES, PackWriter
 from activities.checkpoints.packfile import (
+    MAX_BYTES,
+    PackWriter,
     is_intact_pack_index,
     read_pack_entries,
     read_pack_offsets,
@@ -123,7 +124,6 @@ def _pack_staged_objects(repository: Path, draft: Path, ids: set[bytes]) -> Path
 
 
 def _install_pack(pack_path: Path, objects: Path) -> None:
-    """Rename a pack into the repository."""
     index = pack_path.with_suffix(".idx")
     fsync_path(pack_path)
     fsync_path(index)
@@ -220,10 +220,7 @@ def _remove_orphan_indexes(repository: Path) -> None:
 
 
 def rebuild_pack_indexes(repository: Path) -> bool:
-    """Rebuild missing or damaged indexes of packs; return whether any could be rebuilt.
-
-    Raises TimeoutError if a packer holds the lock and there is one to rebuild, OSError.
-    """
+    """Rebuild missing or damaged indexes of packs, locked; return whether any was rebuilt."""
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
     suspects = [

@@ -150,7 +150,6 @@ def _projection_record_path(checkpoints: Checkpoints) -> Path:
 
 
 def _read_projection_state(checkpoints: Checkpoints) -> ProjectionState | None:
-    """Return the last complete line of the record; None if there is none."""
     try:
         with _projection_record_path(checkpoints).open("rb", buffering=0) as file:
             lines = file.readall().splitlines()

@@ -14,8 +14,6 @@ and commits that a reset of the workflow leaves behind stay reachable.
 A remote is a git repository or, if its address begins with `s3://`, a bucket.
 """
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +22,7 @@ from typing import Protocol
 from activities.checkpoints.git_remote import GitRemote
 from activities.checkpoints.s3_remote import S3Remote
 from activities.checkpoints.workspaces_root import job_folder_name
-from config.s3_address import S3Address, is_s3_address
+from protocol.s3_address import S3Address, is_s3_address
 
 
 class Remote(Protocol):
@@ -61,19 +59,12 @@ class Remote(Protocol):
     def forget_area(self, area: str, at: int) -> list[str]:
         """Remove all refs of an area and leave a mark that it was forgotten, if there are any.
 
-        Args:
-            at: When it was forgotten, epoch seconds.
-
         Returns:
             The refs that were there.
         """
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
-        """Download the objects that a draft repository lacks.
-
-        Returns:
-            The refs, and the packs, each of which needs only packs before it.
-        """
+        """Download objects that a draft lacks; return refs, and packs needing only those before."""
 
 
 @lru_cache(maxsize=64)
@@ -82,12 +73,10 @@ def _bucket_remote(url: str) -> S3Remote:
 
 
 def open_remote(url: str) -> Remote:
-    """Return the remote at an address. Raises RemoteUnavailable."""
     return _bucket_remote(url) if is_s3_address(url) else GitRemote(url)
 
 
 def remote_checkpoint_area(job: str) -> str:
-    """Return the area of a job's refs."""
     name = job_folder_name(job).replace(".", "%2E")
     if len(name.encode()) > 200:
         name = f"%h{hashlib.sha1(job.encode('utf-8', 'surrogatepass')).hexdigest()}"
@@ -102,22 +91,12 @@ def push_to_remote(
     moved_refs: dict[str, str],
     new_refs: dict[str, str],
 ) -> None:
-    """Push commits to the job's refs, as `Remote.push_refs`.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: The remote cannot be reached or refuses.
-    """
     open_remote(url).push_refs(
         remote_checkpoint_area(job), repository, objects, moved_refs, new_refs
     )
 
 
 def remote_owner(url: str, job: str) -> str | None:
-    """Return the first run id of the workflow that owns the job's refs in the remote, or None.
-
-    Raises:
-        GitNotInstalled, RemoteUnavailable.
-    """
+    """Return the first run id of the workflow that owns the job's refs in the remote, or None."""
     owners = open_remote(url).list_refs(remote_checkpoint_area(job), "owner")
     return owners[0].removeprefix("owner/") if owners else None

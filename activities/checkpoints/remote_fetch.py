@@ -1,7 +1,5 @@
 """Fetches checkpoints from a remote into a job's repository."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
@@ -35,11 +33,7 @@ def fetch_remote_checkpoints(
     Args:
         refetch: Also fetch objects that should be here already, for a damaged repository.
 
-    Raises:
-        CheckpointMissing: The job was forgotten.
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: The remote cannot be reached or refuses.
-        OSError: The objects cannot be stored.
+    Raises CheckpointMissing, GitNotInstalled, RemoteUnavailable, OSError.
     """
     path = checkpoints.path
     refuse_forgotten_job(path.parents[2], job)
@@ -77,7 +71,6 @@ def fetch_remote_packs(
 
 
 def install_fetched_packs(draft: Path, path: Path) -> None:
-    """Move fetched packs from a draft to the repository."""
     _install_packs_under_lock(sorted((draft / "objects" / "pack").glob("pack-*.pack")), path)
 
 

@@ -4,8 +4,6 @@ A file has an area of its own, `staged/<key>/`, with one ref, `file`: a commit t
 file. A folder of code has one with the ref `start`: the last commit of its repository.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import tempfile
@@ -26,13 +24,7 @@ def remote_file_area(name: str) -> str:
 
 
 def store_remote_file(url: str, name: str, source: Path) -> None:
-    """Store a staged file in the remote; doing it twice changes nothing.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: The remote cannot be reached or refuses.
-        OSError: The file cannot be read.
-    """
+    """Store a staged file in the remote; doing it twice changes nothing."""
     with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
         repo = pygit2.init_repository(folder, bare=True)
         builder = repo.TreeBuilder()
@@ -44,13 +36,7 @@ def store_remote_file(url: str, name: str, source: Path) -> None:
 
 
 def fetch_remote_file(url: str, name: str, target: Path) -> bool:
-    """Fetch a staged file from the remote; return False if the remote has none of that name.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: The remote cannot be reached or refuses.
-        OSError: The file cannot be written.
-    """
+    """Fetch a staged file from the remote; return False if the remote has none of that name."""
     with tempfile.TemporaryDirectory(prefix="longhaul-staged-") as folder:
         pygit2.init_repository(folder, bare=True).free()
         refs = fetch_remote_packs(open_remote(url), remote_file_area(name), Path(folder))
@@ -65,19 +51,11 @@ def fetch_remote_file(url: str, name: str, target: Path) -> bool:
 
 
 def store_remote_folder(url: str, repository: Path, commit: str) -> None:
-    """Put a staged repository into the remote by its name; doing it twice changes nothing.
-
-    Raises:
-        GitNotInstalled, RemoteUnavailable, OSError.
-    """
+    """Put a staged repository into the remote by its name; idempotent."""
     refs = {_START: commit}
     open_remote(url).push_refs(remote_file_area(repository.name), repository, None, {}, refs)
 
 
 def fetch_remote_folder(url: str, name: str, target: Path) -> str | None:
-    """Bring a staged repository's objects into an empty one; gives its commit, None for none.
-
-    Raises:
-        GitNotInstalled, RemoteUnavailable, OSError.
-    """
+    """Bring a staged repository's objects into an empty one; gives its commit, None for none."""
     return fetch_remote_packs(open_remote(url), remote_file_area(name), target).get(_START)

@@ -7,14 +7,10 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from activities.checkpoints.path_rules import MAX_DEPTH
+from activities.checkpoints.entry_names import MAX_DEPTH
 
 
 def remove_path(path: Path) -> None:
-    """Remove what is at a path (a link, not its target). A missing path is fine.
-
-    Others may remove the same at the same time. Raises OSError if something remains.
-    """
     while os.path.lexists(path):
         with suppress(FileNotFoundError):  # another process removed it first
             if path.is_dir() and not path.is_symlink():

@@ -10,8 +10,6 @@ replaced it since it was read. So a kill leaves at most an unused pack, and a ho
 list cannot overwrite a newer one: it reads the newer list and adds to it.
 """
 
-from __future__ import annotations
-
 import random
 import secrets
 import shutil
@@ -30,8 +28,8 @@ from activities.checkpoints.bucket import Bucket
 from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
 from activities.checkpoints.git_remote import forgotten_mark, is_forgotten_mark
-from config.s3_address import S3Address
 from protocol.data_model import Data
+from protocol.s3_address import S3Address
 
 MAX_PACKS = 50
 """Each push adds a pack; above this number, small ones are merged."""
@@ -45,8 +43,6 @@ _PUSHING = "pushing-"
 
 
 class StoredPack(Data):
-    """A pack in the bucket."""
-
     key: str
     size: int
     tips: list[str]
@@ -54,8 +50,6 @@ class StoredPack(Data):
 
 
 class S3PackListing(Data):
-    """Content of an area's `refs.json`."""
-
     refs: dict[str, str] = Field(default_factory=dict)
     packs: list[StoredPack] = Field(default_factory=list)
 
@@ -73,8 +67,6 @@ class S3PackListingVersion:
 
 
 class S3Remote:
-    """The refs of jobs in a bucket."""
-
     def __init__(self, address: S3Address) -> None:
         self._bucket = Bucket(address)
         self._lock = threading.Lock()
@@ -91,7 +83,6 @@ class S3Remote:
         moved_refs: dict[str, str],
         new_refs: dict[str, str],
     ) -> None:
-        """See `Remote`."""
         before = self._recall_listing(area) or self._read_listing(area)
         for attempt in range(1, MAX_ATTEMPTS + 1):
             listing = before.listing
@@ -113,12 +104,10 @@ class S3Remote:
         raise RemoteUnavailable(f"others changed the refs {MAX_ATTEMPTS} times meanwhile")
 
     def list_refs(self, area: str, folder: str) -> list[str]:
-        """See `Remote`."""
         refs = self._read_listing(area).listing.refs
         return [name for name in refs if name.startswith(f"{folder}/")]
 
     def fetch_packs(self, area: str, draft: Path) -> tuple[dict[str, str], list[Path]]:
-        """See `Remote`."""
         for _ in range(MAX_ATTEMPTS):
             listing = self._read_listing(area).listing
             packs = self._download_packs(area, listing, draft)
@@ -127,7 +116,6 @@ class S3Remote:
         raise RemoteUnavailable(f"{area} in the bucket lacks a pack that its list names")
 
     def forget_area(self, area: str, at: int) -> list[str]:
-        """See `Remote`."""
         for _ in range(MAX_ATTEMPTS):
             before = self._read_listing(area)
             living = [name for name in before.listing.refs if not is_forgotten_mark(name)]
@@ -141,11 +129,9 @@ class S3Remote:
         raise RemoteUnavailable(f"others changed the refs {MAX_ATTEMPTS} times meanwhile")
 
     def check_access(self) -> None:
-        """See `Remote`."""
         self._bucket.check_access()
 
     def check_promises(self) -> None:
-        """See `Remote`."""
         self._bucket.require_conditions()
 
     def _download_packs(self, area: str, listing: S3PackListing, draft: Path) -> list[Path] | None:
@@ -173,9 +159,7 @@ class S3Remote:
         commits: list[str],
         known: list[str],
     ) -> StoredPack | None:
-        """Upload a pack with all objects that `commits` need beyond `known`; None if there are
-        none.
-        """
+        """Upload a pack with what `commits` need beyond `known`; None if there is nothing."""
         missing = _missing_s3_remote_commits(repository, objects, known)
         tips = sorted(set(commits) - set(known))
         if not tips:
@@ -202,10 +186,7 @@ class S3Remote:
     def _merge_packs(
         self, area: str, repository: Path, objects: Path | None, before: S3PackListingVersion
     ) -> None:
-        """Merge the newest packs into one, up to a pack at least twice as large as those after it.
-
-        If this fails, a later push tries again.
-        """
+        """Merge the newest packs up to one twice as large as those after it, if possible."""
         packs = before.listing.packs
         first = _first_s3_pack_to_merge(packs)
         older, merged = packs[:first], packs[first:]
@@ -261,7 +242,6 @@ class S3Remote:
 
 
 def _sweep_s3_push_folders(repository: Path) -> None:
-    """Remove folders of killed pushes."""
     for folder in repository.glob(f"{_PUSHING}*"):
         with suppress(FileNotFoundError):
             if folder.stat().st_mtime < time.time() - SWEEP_SECONDS:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.journal import Cache
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 
 FLAT_LIMIT = 256
@@ -33,12 +33,10 @@ _node_cache: Cache[bytes, Node] = Cache(200_000, len)  # entries: about 40 MB
 
 
 def clear_sharded_tree_cache() -> None:
-    """Forget all cached trees, to see what is really on disk."""
     _node_cache.clear()
 
 
 def get_sharded_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> TreeEntry | None:
-    """Return the entry of an escaped name, or None."""
     node = load_tree_node(store, folder)
     depth = 0
     while shard_entry_count(node) is not None:
@@ -53,12 +51,10 @@ def get_sharded_tree_entry(store: ObjectStore, folder: bytes, name: bytes) -> Tr
 def put_sharded_tree_entry(
     store: ObjectStore, folder: bytes, name: bytes, raw: TreeEntry | None
 ) -> bytes:
-    """Set an entry, or remove it for None. Returns the new folder's id."""
     return _put_in_tree_node(store, folder, name, raw, 0)[0]
 
 
 def build_tree(store: ObjectStore, entries: Node, depth: int = 0) -> bytes:
-    """Return the id of a folder with these entries, built at once."""
     if len(entries) <= FLAT_LIMIT:
         return _store_tree_node(store, entries)
     node = {b"%%n%d" % len(entries): TreeEntry(FILE, store.write_blob(b""))}
@@ -137,7 +133,6 @@ def _store_tree_node(store: ObjectStore, node: Node) -> bytes:
 
 
 def encode_tree_shard(node: Node) -> bytes:
-    """Return the content of a single git tree with these entries."""
     return _encode_tree_node(_sort_shard_entries(node))
 
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import unified_diff
+from typing import NamedTuple
 
+from activities.checkpoints.checkpoint_errors import FilesError
 from activities.checkpoints.entry_names import name_to_bytes, unescape_name
 from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
@@ -18,8 +21,6 @@ from activities.checkpoints.sharded_tree import (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The entries at a path before and after; None for no entry."""
-
     path: str
     old: FileEntry | None
     new: FileEntry | None
@@ -63,7 +64,6 @@ def _is_folder(raw: TreeEntry | None) -> bool:
 
 
 def _leaf_entry(raw: TreeEntry | None) -> TreeEntry | None:
-    """Return the entry if `walk` would yield it, None for a non-empty folder."""
     return None if raw is not None and raw.mode == FOLDER and raw.id != EMPTY_TREE else raw
 
 
@@ -92,3 +92,84 @@ def _diff_tree_nodes(
         yield from _diff_tree_nodes(
             store, olds.get(digit, EMPTY_TREE), news.get(digit, EMPTY_TREE), depth + 1
         )
+
+
+MAX_BYTES = 200_000
+
+
+def diff_lines(
+    old: Files, new: Files, change: Change, names: tuple[str, str]
+) -> Iterator[str] | None:
+    """Yield the lines of a unified diff with their line ends; None if not text or too long.
+
+    Args:
+        names: Names of the two sides in the header; empty names are left out.
+    """
+    before, after = _line_diff_side_text(old, change.old), _line_diff_side_text(new, change.new)
+    if before is None or after is None:
+        return None
+    was, now = (f"{change.path} ({name})" if name else change.path for name in names)
+    lines = unified_diff(
+        before.splitlines(keepends=True),
+        after.splitlines(keepends=True),
+        was if change.old else "nothing",
+        now if change.new else "nothing",
+    )
+    return (
+        line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines
+    )
+
+
+def _line_diff_side_text(files: Files, entry: FileEntry | None) -> str | None:
+    if entry is None or entry.kind == "folder":
+        return ""
+    if entry.size > MAX_BYTES:
+        return None
+    data = files.read_entry(entry)
+    try:
+        return None if b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+EMPTY_FOLDER = TreeEntry(FOLDER, EMPTY_TREE)
+
+
+class MergedFiles(NamedTuple):
+    files: Files
+    kept: list[str]
+    """Paths at which both sides made different changes, and one of them is left out."""
+
+
+def merge_files(base: Files, changed: Files, present: Files) -> MergedFiles:
+    """Apply the changes between `base` and `changed` to `present`.
+
+    What `present` has changed itself at the same path stays as it is there. If `changed` has a file
+    in place of a folder, or the other way round, that is a change of everything below.
+    """
+    kept: list[str] = []
+    for change in diff_files(base, changed):
+        # A path comes before those below it.
+        if kept and change.path.startswith(f"{kept[-1]}/"):
+            continue
+        parts = tuple(change.path.split("/"))
+        now, wanted = present.tree_entry(parts), changed.tree_entry(parts)
+        if now == wanted or (_is_folder(now) and _is_folder(wanted)):
+            continue
+        if now != base.tree_entry(parts):
+            kept.append(change.path)
+            continue
+        try:
+            present = present.with_tree_entry(parts, wanted)
+        except FilesError:  # A folder on the way is a file by now.
+            kept.append(change.path)
+        if wanted is None:
+            present = _without_emptied_folders(present, changed, parts[:-1])
+    return MergedFiles(present, kept)
+
+
+def _without_emptied_folders(present: Files, changed: Files, parts: tuple[str, ...]) -> Files:
+    while parts and present.tree_entry(parts) == EMPTY_FOLDER and not changed.tree_entry(parts):
+        present = present.with_tree_entry(parts, None)
+        parts = parts[:-1]
+    return present

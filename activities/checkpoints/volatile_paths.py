@@ -3,8 +3,6 @@
 They are kept like all files, and ignored where two runs are compared.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -33,10 +31,7 @@ def _volatile_glob_expression(pattern: str) -> str:
 
 
 def without_volatile(files: Files, patterns: Sequence[str]) -> Files:
-    """Return the files without volatile ones, and without named folders that held nothing else.
-
-    If there are none, the tree is the same.
-    """
+    """Return the files without volatile ones, and without named folders that held nothing else."""
     matches = volatile_matcher(patterns)
     entries = [
         entry for entry in files.walk() if matches(entry.path + "/" * (entry.kind == "folder"))

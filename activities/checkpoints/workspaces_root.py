@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from activities.checkpoints.checkpoint_errors import RootError
-from activities.checkpoints.disk_access import read_whole
+from activities.checkpoints.disk_access import create_file, read_whole
 
 MAX_FOLDER_BYTES = 200
 
@@ -45,13 +45,13 @@ class Root:
 
     @classmethod
     def open(cls, path: Path, *, create: bool) -> "Root":
-        """Open the root at `path`; with `create`, create it if necessary. Raises RootError."""
         path = path.absolute()
         marker = path / ".longhaul" / "root-id"
         try:
             if create:
                 (path / ".longhaul" / "checkpoints").mkdir(parents=True, exist_ok=True)
-                _write_root_id(marker)
+                if not marker.exists():
+                    create_file(marker, f"{secrets.token_hex(6)}\n")
             root_id = marker.read_text()
         except FileNotFoundError:
             raise RootError(
@@ -85,11 +85,9 @@ class Root:
             )
 
     def workspace(self, job: str) -> Path:
-        """Return the folder that people look at."""
         return self.path / job_folder_name(job)
 
     def repository(self, job: str) -> Path:
-        """Return the job's bare git repository."""
         return _job_repository_path(self.path, job)
 
     def lost_found(self, job: str) -> Path:
@@ -106,20 +104,6 @@ class Root:
 def _job_repository_path(root: Path, job: str) -> Path:
     # Cached: used several times in every step, and slow to build.
     return root / ".longhaul" / "checkpoints" / f"{job_folder_name(job)}.git"
-
-
-def _write_root_id(marker: Path) -> None:
-    if marker.exists():
-        return
-    # Write the whole file, then link it if the name is free, so that racing processes agree.
-    draft = marker.with_name(f"root-id.{secrets.token_hex(6)}")
-    draft.write_text(f"{secrets.token_hex(6)}\n")
-    try:
-        os.link(draft, marker)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
 
 
 def list_job_repositories(root: Root) -> list[Path]:

@@ -5,24 +5,22 @@ writes reaches a layer. A job's commands may share the folder at the same time; 
 when no command uses it.
 """
 
-from __future__ import annotations
-
+import errno
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 from activities.checkpoints import Root
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.removal import make_removable
-from activities.commands.folder_size import count_folder_bytes
 from activities.commands.private_folder import private_path
 from config.schema.shell import ShellConfig
 
 LOCK_SECONDS = 2
-"""Seconds to wait for another command that empties the cache."""
 
 
 @contextmanager
@@ -65,3 +63,24 @@ def _empty_large_cache_folder(place: Path, folder: Path, lock: Path, most: int) 
         # Only the last command that uses the folder gets the lock and checks its size.
         return
     shutil.rmtree(trash, ignore_errors=True)
+
+
+UNCOUNTABLE = 1 << 62
+"""The size of a folder with folders nested so deeply that no path names them."""
+
+
+def count_folder_bytes(folder: Path) -> int:
+    """Return the bytes on disk of everything readable below the folder, however deeply nested."""
+    total, pending = 0, [str(folder)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(entry.path)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return UNCOUNTABLE
+    return total

@@ -3,13 +3,11 @@
 They run in the sandbox on the checkpoint's files; their changes are discarded.
 """
 
-from __future__ import annotations
-
+import shlex
 from dataclasses import dataclass
 
 from activities.checkpoints import Files, FilesError, Root
 from activities.commands import sandbox
-from activities.commands.pipelines import with_pipefail
 from activities.commands.private_folder import private_folder
 from activities.commands.sealed_files import sealed_folders, shows_output
 from activities.commands.setup_layer import layer_folders
@@ -21,8 +19,6 @@ SHOWN_CHARACTERS = 1500
 
 @dataclass(frozen=True)
 class Finding:
-    """Why a check did not pass."""
-
     text: str
     decided: bool = True
     """False if the command was stopped or could not be run, so that it proves nothing."""
@@ -30,8 +26,6 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckRunner:
-    """Runs checks of one job."""
-
     root: Root
     job: str
     config: AgentConfig
@@ -39,11 +33,7 @@ class CheckRunner:
     """Whether the configuration has the command; it then sees every sealed file."""
 
     def run_check(self, files: Files, command: str, seconds: int) -> Finding | None:
-        """Return why the command did not exit with 0; None if it did.
-
-        Raises:
-            OSError: The machine failed, not the command.
-        """
+        """Return why the command did not exit with 0, or None; OSError if the machine failed."""
         try:
             with private_folder(files, self.root, self.job) as private:
                 shell = self.config.shell
@@ -70,3 +60,63 @@ class CheckRunner:
         shown = f"…{text[-SHOWN_CHARACTERS:]}" if len(text) > SHOWN_CHARACTERS else text
         printed = f" and printed:\n{shown}" if shown else " without output."
         return Finding(f"It failed ({how}){printed}", decided=not (ended.trouble or cannot_run))
+
+
+FILTERS = frozenset(
+    ("cat", "column", "cut", "fold", "nl", "rev", "sort", "tac", "tail", "tee", "tr", "uniq", "wc")
+)
+"""Programs that read their whole input and end with 0 whatever it says. `head` and `sed` may stop
+reading early, which would make the command before them fail."""
+_SUBSTITUTIONS = ("$(", "`")
+_OPERATORS = ";&|()\n"
+
+
+def with_pipefail(command: str) -> str:
+    """Return the shell line for a check, in which the failure of any part of a pipe counts.
+
+    It is the command itself unless every pipe ends in a filter: after `… | grep -q refused` the
+    exit code is a statement about the output, and the command before it may well fail. The same
+    is true of a pipe whose output is substituted, as in `test $(grep refused log | wc -l) = 0`.
+    """
+    if any(mark in command for mark in _SUBSTITUTIONS):
+        return command
+    ends = _pipe_ends(command)
+    if not ends or not all(end in FILTERS for end in ends):
+        return command
+    return f"exec bash --noprofile --norc -o pipefail -c {shlex.quote(command)}"
+
+
+def simple_commands(command: str) -> list[list[str]]:
+    """Return the words of each simple command, in order; none if the shell cannot read the line."""
+    commands, words = list[list[str]](), list[str]()
+    for word in [*_shell_words(command), ";"]:
+        if set(word) <= set(_OPERATORS):
+            commands += [words] if words else []
+            words = []
+        else:
+            words.append(word)
+    return commands
+
+
+def _shell_words(command: str) -> list[str]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=_OPERATORS)
+    lexer.commenters, lexer.whitespace, lexer.whitespace_split = "", " \t\r", True
+    try:
+        return list(lexer)
+    except ValueError:
+        # The shell says what is wrong.
+        return []
+
+
+def _pipe_ends(command: str) -> list[str]:
+    words = _shell_words(command)
+    ends, end, is_piped, is_first = list[str](), "", False, True
+    for word in [*words, ";"]:
+        if set(word) <= set(_OPERATORS):
+            # A pipe may follow a closing bracket without a space.
+            is_pipe = "|" in word and "||" not in word
+            ends += [end] if is_piped and not is_pipe else []
+            is_piped, is_first = is_pipe, True
+        elif is_first:
+            end, is_first = word.rpartition("/")[2], False
+    return ends

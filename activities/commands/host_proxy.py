@@ -8,6 +8,7 @@ resolves names, connects to the addresses that it checked, and refuses everythin
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import socket
 import threading
@@ -18,15 +19,18 @@ from urllib.parse import urlsplit
 import h11
 
 from activities.runtime.addresses import is_public_address, resolve_host
-from config.schema.hosts import HostEntry, parse_host_entry, plain_host
+from config.schema.shell import HostEntry, parse_host_entry, plain_host
 from protocol.errors import Refusal
-from protocol.fork_command import fork_command
+from protocol.short_text import fork_command
 
 PORT = 3128
+BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+"""Where distributions keep the certificates that the machine trusts."""
+TRUST = ("PIP_CERT", "NODE_EXTRA_CA_CERTS", "CARGO_HTTP_CAINFO")
+"""Variables of programs that bring certificates of their own, and lack those of a proxy."""
 """Port of the proxy on the sandbox's 127.0.0.1."""
 MAX_CONNECTIONS = 64
 MAX_REFUSED = 20
-"""Number of refused places that are recorded."""
 CONNECT_SECONDS = 15
 IDLE_SECONDS = 600
 _CHUNK = 65_536
@@ -46,14 +50,12 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 MAX_LISTED = 500
-"""Characters of a list of hosts in a message."""
 
 
 class PlaceRefused(Refusal):
     """A place that the configuration does not allow; the message says why and what to do.
 
     Args:
-        text: The message.
         brief: Short reason, shown after the place.
     """
 
@@ -63,11 +65,7 @@ class PlaceRefused(Refusal):
 
 
 class HostProxy:
-    """The proxy of one command, used as a context manager; the sandbox gets `child_end`.
-
-    Args:
-        hosts: The entries of `shell.network`.
-    """
+    """The proxy of one command, used as a context manager; the sandbox gets `child_end`."""
 
     def __init__(self, hosts: list[str]) -> None:
         self._entries = [parse_host_entry(text) for text in hosts]
@@ -78,7 +76,6 @@ class HostProxy:
         self._open: set[socket.socket] = set()
         self._closed = False
         self.refused: list[str] = []
-        """Distinct refused places in order."""
 
     def __enter__(self) -> HostProxy:
         return self
@@ -170,12 +167,7 @@ class HostProxy:
         return fork_command(f"shell.network={listed}")
 
     def _connect_place(self, host: str, port: int) -> socket.socket:
-        """Connect to one of the host's checked addresses.
-
-        Raises:
-            PlaceRefused: The configuration does not allow it.
-            OSError: The host cannot be resolved or reached.
-        """
+        """Connect to one of the host's checked addresses. Raises PlaceRefused, OSError."""
         entries = [entry for entry in self._entries if entry.covers_place(host, port)]
         if not entries:
             raise PlaceRefused(
@@ -189,7 +181,7 @@ class HostProxy:
                 f"{host} leads to {private}, which is not a public address. A person can allow it "
                 f"by adding {host}:{port} to shell.network in a fork of this job: "
                 f"{self._fork_allowing(host, port)}.",
-                " (not a public address)",
+                " (not a public address: list it with its port)",
             )
         trouble: OSError = OSError("no address")
         for address in addresses:
@@ -204,12 +196,13 @@ class HostProxy:
 
 
 def proxy_variables(hosts: list[str]) -> dict[str, str]:
-    """Return the environment variables that make programs use the proxy."""
     address = f"http://127.0.0.1:{PORT}"
     listed = {parse_host_entry(text).host for text in hosts}
     # Reach servers that the command itself starts without the proxy.
     direct = ",".join(name for name in ("localhost", "127.0.0.1", "::1") if name not in listed)
     variables = {"npm_config_proxy": address, "npm_config_https_proxy": address}
+    if bundle := next(filter(os.path.exists, BUNDLES), ""):
+        variables |= dict.fromkeys(TRUST, bundle)
     for name, value in {"http_proxy": address, "https_proxy": address, "no_proxy": direct}.items():
         variables |= {name: value, name.upper(): value}
     return {**variables, "npm_config_noproxy": direct, "NODE_USE_ENV_PROXY": "1"}
@@ -222,7 +215,6 @@ def _private_proxy_target(entries: list[HostEntry], addresses: list[str]) -> str
 
 
 def _read_proxy_request(client: socket.socket, parser: h11.Connection) -> h11.Request | None:
-    """Read a request's head; return None if the client disconnects first."""
     while True:
         event = parser.next_event()
         if isinstance(event, h11.Request):
@@ -233,7 +225,6 @@ def _read_proxy_request(client: socket.socket, parser: h11.Connection) -> h11.Re
 
 
 def _proxy_target_host_and_port(request: h11.Request) -> tuple[str, int]:
-    """Return host and port of the request's target. Raises ValueError if it names none."""
     target = request.target.decode("ascii")
     is_tunnel = request.method == b"CONNECT"
     parts = urlsplit(f"//{target}" if is_tunnel else target)
@@ -253,7 +244,6 @@ def _send_proxy_answer(client: socket.socket, status: int, reason: str, text: st
 
 
 def _relay_tunnel(client: socket.socket, server: socket.socket) -> None:
-    """Copy bytes both ways until both sides have ended."""
     other = {client: server, server: client}
     with selectors.DefaultSelector() as ready:
         for each in other:
@@ -275,10 +265,7 @@ def _relay_request(
     request: h11.Request,
     port: int,
 ) -> None:
-    """Send one request to its server and relay the response.
-
-    Data after the request is not forwarded: it may be meant for another host.
-    """
+    """Send one request and relay the response; data after it may be meant for another host."""
     sender = h11.Connection(h11.CLIENT)
     parts = urlsplit(request.target.decode("ascii"))
     path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"

@@ -4,8 +4,6 @@ A page that several processes share counts once, whether it belongs to a mapping
 sandbox's memory, or to a file without a name (memfd).
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +18,6 @@ class MemoryUse:
     """Counts the descendants of a process and their memory.
 
     Args:
-        pid: The process.
         folder: The folder that descendants in the sandbox see at `inside`.
         inside: Its path in the sandbox.
         in_memory: Paths of the file systems that the sandbox has in memory.
@@ -67,7 +64,6 @@ class MemoryUse:
 
 
 def descendant_pids(pid: int, most: int) -> Iterator[int]:
-    """Yield the process's descendants, at most `most`."""
     pending = [pid]
     while pending and most > 0:
         with suppress(OSError):
@@ -81,7 +77,6 @@ def descendant_pids(pid: int, most: int) -> Iterator[int]:
 
 
 def _machine_shared_bytes() -> int:
-    """Return the bytes of shared memory on the whole machine, files in memory included."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("Shmem:"):
             return int(line.split()[1]) * 1024
@@ -110,10 +105,7 @@ def _shared_mapping_bytes(pids: list[int]) -> int:
 
 
 def _mapping_shares(pid: int, device: int) -> Iterator[tuple[int, int]]:
-    """Yield inode and bytes of the process's mappings of a device.
-
-    Of a page that several processes map, each has an equal share.
-    """
+    """Yield inode and this process's share of the bytes of its mappings of a device."""
     shown, inode = f"{os.major(device):02x}:{os.minor(device):02x}", 0
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
         words = line.split(maxsplit=5)

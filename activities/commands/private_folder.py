@@ -6,8 +6,6 @@ are written. It is discarded if the worker was killed or its content was not rea
 that outlived its attempt may still be writing there.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -74,9 +72,7 @@ class PrivateFolder:
                 `hidden`. Git's own folders are left alone: their files are compressed or have
                 checksums.
 
-        Raises:
-            FilesError: A checkpoint cannot take that much; the message says how much it is.
-            OSError: The folder cannot be read.
+        Raises FilesError, OSError.
         """
         clean = hide_in_bytes if hide_credentials else None
         checkin = Checkin(self._base, self._known, self._limits, clean=clean)
@@ -153,12 +149,10 @@ def _path_problem(error: OSError, folder: Path) -> str:
 
 
 def private_path(root: Root, job: str) -> Path:
-    """Return the folder that contains a job's private folders."""
     return root.path / ".longhaul" / "private" / job_folder_name(job)
 
 
 def remove_private_folders(root: Root, job: str) -> None:
-    """Delete a closed job's private folders."""
     _remove_private_folder(private_path(root, job))
 
 
@@ -216,6 +210,5 @@ def _restore_private_folder_rights(folder: Path) -> None:
 
 
 def _remove_private_folder(folder: Path) -> None:
-    """Remove a folder whatever permissions commands set in it."""
     make_removable(folder)
     shutil.rmtree(folder, ignore_errors=True)

@@ -6,8 +6,6 @@ it is allowed. When the command or this process ends, the kernel ends everything
 module limits time, memory, processes and disk; the kernel limits CPU time and file size.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import secrets
@@ -15,42 +13,77 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
 
-from activities.commands.folder_size import UNCOUNTABLE, count_folder_bytes
-from activities.commands.host_proxy import PASS_LISTENER, HostProxy, proxy_variables
-from activities.commands.memory_use import MemoryUse, descendant_pids
-from activities.commands.process_cleanup import MARK_VARIABLE, kill_marked_processes, kill_processes
-from activities.commands.system_calls import filter_program
-from activities.commands.user_namespace import (
-    NOBODY,
-    SANDBOX_USER,
-    give_to_nobody,
-    is_machine_root,
-    is_readable,
-    nobody_namespace,
-)
-from activities.commands.variables import (
-    command_variable_arguments,
+from activities.commands.bubblewrap import (
+    ETC,
+    IN_MEMORY,
+    SANDBOX_WORKSPACE,
+    SYSTEM,
+    bubblewrap_command,
+    command_owner,
     missing_variable,
     read_variables,
+    sandbox_path,
+    sandbox_python,
+    shown_layer_folders,
+)
+from activities.commands.cache_folder import UNCOUNTABLE, count_folder_bytes
+from activities.commands.host_proxy import PASS_LISTENER, HostProxy
+from activities.commands.memory_use import MemoryUse, descendant_pids
+from activities.commands.user_namespace import (
+    is_readable,
 )
 from activities.redaction.credentials import hide_credentials
 from activities.runtime.child_process import ChildOutputReader
 from activities.text.screen_text import show_on_screen
 from config.schema.shell import CACHE, LAYER, ShellConfig
 from protocol.errors import Unavailable
-from protocol.fork_command import fork_command
+from protocol.short_text import fork_command
 
-SANDBOX_WORKSPACE = "/workspace"
+MARK_VARIABLE = "RUN_COMMAND_MARK"
+PASSES = 40
+TICK_SECONDS = 0.05
+
+
+def kill_marked_processes(mark: str) -> None:
+    """Kill what an unconfined command leaves running.
+
+    A process can leave its session and lose its parent, but it keeps the environment it was started
+    with, which contains the command's mark.
+    """
+    variable = f"{MARK_VARIABLE}={mark}".encode()
+    for _ in range(PASSES):
+        pids = [pid for pid in _list_pids() if variable in _process_environment(pid).split(b"\0")]
+        if not pids:
+            return
+        kill_processes(pids)
+        # Repeat: those processes may have started others meanwhile.
+        time.sleep(TICK_SECONDS)
+
+
+def kill_processes(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _list_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
+
+
+def _process_environment(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    return b""
+
+
 TICK_SECONDS = 0.05
 DISK_SECONDS = 1.0
 """Least time between two counts of the files that a command wrote."""
@@ -60,47 +93,19 @@ KEPT_BYTES = 500_000
 """Bytes kept of the output's beginning, and the same number of its end."""
 MAX_LINKS = 40
 """Most symbolic links that Linux follows on the way to a file."""
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-ETC = (
-    *("alternatives", "ca-certificates", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d"),
-    *("localtime", "mime.types", "nsswitch.conf", "passwd", "pki", "protocols", "services"),
-    *("ssl", "java-17-openjdk", "python3", "python3.11", "python3.12", "python3.13"),
-)
-NETWORK_ETC = ("hosts", "host.conf", "resolv.conf", "gai.conf")
-OWN_ETC = {
-    "hosts": "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 sandbox\n",
-    # Whatever the sandbox shows is for the command, whoever owns it on the machine.
-    "gitconfig": "[safe]\n\tdirectory = *\n",
-}
-"""Files below /etc that the sandbox has instead of the machine's."""
-IN_MEMORY = ("/tmp", "/dev/shm")
-"""The sandbox's file systems in memory; `/cache` may be one as well."""
-SHM_BYTES = 67_108_864
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """How a command ended."""
-
     exit_code: int | None
     """Exit code; 128 plus the number for a signal; None if it was ended because of `trouble`."""
     output: str
     """Standard output and error in order, as a screen shows them, without the middle if long."""
     size: int
-    """Bytes of the whole output."""
     trouble: str = ""
     """Why it was ended, such as `it did not end within 10 s`; empty if it ended by itself."""
     refused: tuple[str, ...] = ()
     """Hosts and ports to which `shell.network` refused access."""
-
-
-class _Owner(TypedDict, total=False):
-    """Arguments of `subprocess` for the user of a process; none for the worker's."""
-
-    user: int
-    group: int
-    extra_groups: list[int]
 
 
 class SandboxUnavailable(Unavailable):
@@ -129,7 +134,7 @@ def sandbox_problem(program: str | None) -> str | None:
         return f"the program bwrap (bubblewrap) is not installed: {advice}"
     try:
         with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="sandbox-") as folder:
-            prefix, passed = _bwrap_command(stack, program, Path(folder), ShellConfig())
+            prefix, passed = bubblewrap_command(stack, program, Path(folder), ShellConfig())
             probe = subprocess.run(
                 [*prefix, "/bin/sh", "-c", ":"],
                 capture_output=True,
@@ -137,7 +142,7 @@ def sandbox_problem(program: str | None) -> str | None:
                 timeout=20,
                 check=False,
                 pass_fds=passed,
-                **_sandbox_owner(),
+                **command_owner(),
             )
     except PermissionError as error:
         return f"the worker is root, and {program} cannot be run as nobody ({error}): {advice}"
@@ -149,7 +154,6 @@ def sandbox_problem(program: str | None) -> str | None:
 
 
 def check_sandbox(config: ShellConfig) -> None:
-    """Raise SandboxUnavailable if this machine lacks something that the configuration requires."""
     if missing := missing_variable(config):
         raise SandboxUnavailable(f"Commands lack a variable: {missing}.")
     if config.sandbox != "bubblewrap":
@@ -233,9 +237,7 @@ def run_sandboxed_command(
             in memory.
         watched: The folder whose size is limited, if not `folder`.
 
-    Raises:
-        SandboxUnavailable: See `check_sandbox`.
-        OSError: It cannot be started.
+    Raises SandboxUnavailable, OSError.
     """
     check_sandbox(config)
     program = find_bwrap() if config.sandbox == "bubblewrap" else None
@@ -244,16 +246,19 @@ def run_sandboxed_command(
     script = f'{_sandbox_shell_preamble(config)}; exec /bin/sh -c "$1"'
     shell = ["/bin/sh", "-c", script, "sh", command]
     with ExitStack() as stack:
+        for _, place in shown_layer_folders(folder, config, extra_folders or {}):
+            # bubblewrap makes the folder onto which it mounts.
+            stack.callback(_remove_empty_folder, place)
         proxy = stack.enter_context(HostProxy(config.hosts)) if confined and config.hosts else None
         prefix, passed = list[str](), list[int]()
         if program:
-            prefix, passed = _bwrap_command(
+            prefix, passed = bubblewrap_command(
                 stack, program, folder, config, extra_folders, layer=layer, cache=cache
             )
         if proxy:
             descriptor = proxy.child_end.fileno()
             passed.append(descriptor)
-            prefix += [_sandbox_python(), "-I", "-S", "-c", PASS_LISTENER, str(descriptor)]
+            prefix += [sandbox_python(), "-I", "-S", "-c", PASS_LISTENER, str(descriptor)]
         process = subprocess.Popen(
             [*prefix, *shell],
             stdin=subprocess.DEVNULL,
@@ -263,7 +268,7 @@ def run_sandboxed_command(
             env={} if confined else _unconfined_environment(folder, config, mark),
             start_new_session=True,
             pass_fds=passed,
-            **(_sandbox_owner() if confined else {}),
+            **(command_owner() if confined else {}),
         )
         if proxy:
             proxy.start_serving()
@@ -275,6 +280,11 @@ def run_sandboxed_command(
     return replace(ended, refused=tuple(proxy.refused) if proxy else ())
 
 
+def _remove_empty_folder(place: Path) -> None:
+    with suppress(OSError):
+        place.rmdir()
+
+
 def _await_sandboxed_command(
     process: subprocess.Popen[bytes],
     memory: MemoryUse,
@@ -283,11 +293,6 @@ def _await_sandboxed_command(
     seconds: float,
     mark: str | None,
 ) -> CommandResult:
-    """Wait for the process to end and kill what it leaves running.
-
-    Args:
-        mark: Mark of an unconfined command; None in the sandbox.
-    """
     assert process.stdout
     _lower_command_priority(process.pid)
     output = ChildOutputReader(process.stdout, KEPT_BYTES, tail=KEPT_BYTES)
@@ -312,7 +317,6 @@ def _await_sandboxed_command(
 
 
 def _sandbox_shell_preamble(config: ShellConfig) -> str:
-    """The shell commands that set resource limits and create cache folders before a command."""
     most = config.processes
     lines = f"ulimit -c 0; ulimit -t {config.cpu_seconds}; ulimit -f {config.file_bytes // 512}"
     # Shells name the limit on processes `-u` or `-p`.
@@ -325,7 +329,7 @@ def _sandbox_shell_preamble(config: ShellConfig) -> str:
 
 
 def _unconfined_environment(folder: Path, config: ShellConfig, mark: str) -> dict[str, str]:
-    standard = {"PATH": _sandbox_path_variable(config), "HOME": str(folder), "LANG": "C.UTF-8"}
+    standard = {"PATH": sandbox_path(config), "HOME": str(folder), "LANG": "C.UTF-8"}
     return {**read_variables(config), **standard, MARK_VARIABLE: mark}
 
 
@@ -337,137 +341,6 @@ def _lower_command_priority(pid: int) -> None:
         Path(f"/proc/{pid}/autogroup").write_text("10")
 
 
-def _sandbox_python() -> str:
-    """Return the Python that opens the proxy's socket in the sandbox: the system's, or the
-    worker's.
-    """
-    worker = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
-    system = Path("/usr/bin/python3")
-    return str(system if system.exists() and not worker.is_relative_to("/usr") else worker)
-
-
-def _sandbox_path_variable(config: ShellConfig) -> str:
-    layer = [f"{LAYER}/bin"] if config.setup else []
-    return ":".join([*config.path, *layer, PATH])
-
-
-def _bwrap_command(
-    stack: ExitStack,
-    program: str,
-    folder: Path,
-    config: ShellConfig,
-    extra_folders: Mapping[str, Path] | None = None,
-    *,
-    layer: Path | None = None,
-    cache: Path | None = None,
-) -> tuple[list[str], list[int]]:
-    """Return bubblewrap's command line up to the command, and the descriptors that it names.
-
-    Args:
-        stack: Closes the descriptors.
-
-    Raises:
-        OSError: The worker is root, and cannot run commands as another user; or there is no
-            filter of system calls for this machine.
-    """
-    passed = [_pass_data(stack, filter_program())]
-    arguments = [program, "--seccomp", str(passed[0]), "--die-with-parent", "--cap-drop", "ALL"]
-    user = ["--uid", str(SANDBOX_USER), "--gid", str(SANDBOX_USER)]
-    if is_machine_root():
-        give_to_nobody(folder)
-        for each in filter(None, (layer, cache)):
-            # Commands wrote what is in it, and others may be at work there.
-            os.chown(each, NOBODY, NOBODY, follow_symlinks=False)
-        passed.append(stack.enter_context(nobody_namespace()))
-        shared = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
-        network = [] if config.network is True else ["--unshare-net"]
-        arguments += [*shared, *network, "--userns", str(passed[-1]), *user]
-        # bubblewrap closes only the descriptor on which it waits; this one keeps nobody waiting.
-        arguments += ["--block-fd", str(passed[-1])]
-    else:
-        network = ["--share-net"] if config.network is True else []
-        arguments += ["--unshare-all", *network, "--unshare-user", "--disable-userns", *user]
-    arguments += ["--hostname", "sandbox", "--clearenv"]
-    variables = {"HOME": "/tmp", "LANG": "C.UTF-8", "USER": "agent"}
-    variables["PATH"] = _sandbox_path_variable(config)
-    variables |= {name: f"{CACHE}/{place}" for name, place in config.caches.items()}
-    if config.hosts:
-        variables |= proxy_variables(config.hosts)
-    for name, value in variables.items():
-        arguments += ["--setenv", name, value]
-    passed.append(_pass_data(stack, command_variable_arguments(config)))
-    arguments += ["--args", str(passed[-1])]
-    arguments += _sandbox_system_mounts(stack, passed, config)
-    arguments += _sandbox_folder_mounts(folder, config, extra_folders or {}, layer, cache)
-    return [*arguments, "--remount-ro", "/", "--chdir", SANDBOX_WORKSPACE, "--"], passed
-
-
-def _sandbox_owner() -> _Owner:
-    """Return as whom bubblewrap runs. Its processes can only end each other as the same user."""
-    if not is_machine_root():
-        return {}
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-
-
-def _pass_data(stack: ExitStack, data: bytes) -> int:
-    """Return a descriptor from which a program reads the data."""
-    descriptor = os.memfd_create("data")
-    stack.callback(os.close, descriptor)
-    os.write(descriptor, data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
-
-
-def _sandbox_system_mounts(stack: ExitStack, passed: list[int], config: ShellConfig) -> list[str]:
-    """The arguments for the system's folders, /etc, /proc, /dev and the places in memory."""
-    arguments = []
-    for path in SYSTEM:
-        if Path(path).is_symlink():
-            arguments += ["--symlink", str(Path(path).readlink()), path]
-        elif Path(path).is_dir():
-            arguments += ["--ro-bind", path, path]
-    machine_etc = [*ETC, *(NETWORK_ETC if config.network is True else ())]
-    arguments += ["--perms", "0755", "--dir", "/etc"]
-    for name, content in OWN_ETC.items():
-        if name in machine_etc and Path("/etc", name).exists():
-            continue
-        passed.append(_pass_data(stack, content.encode()))
-        arguments += ["--perms", "0644", "--ro-bind-data", str(passed[-1]), f"/etc/{name}"]
-    for name in machine_etc:
-        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    # bubblewrap covers settings only where the folder itself is writable.
-    arguments += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    sizes = dict(zip(IN_MEMORY, (config.tmp_bytes, SHM_BYTES), strict=True))
-    for path, size in sizes.items():
-        arguments += ["--size", str(size), "--perms", "1777", "--tmpfs", path]
-    return [*arguments, "--remount-ro", "/dev"]
-
-
-def _sandbox_folder_mounts(
-    folder: Path,
-    config: ShellConfig,
-    extra_folders: Mapping[str, Path],
-    layer: Path | None,
-    cache: Path | None,
-) -> list[str]:
-    """The arguments for the folders that the configuration and the command's work bring."""
-    arguments = []
-    # Mount it after /tmp, which would otherwise hide a Python below the host's /tmp.
-    if config.hosts and not Path(_sandbox_python()).is_relative_to("/usr"):
-        arguments += ["--ro-bind", sys.base_prefix, sys.base_prefix]
-    for path in config.readable:
-        arguments += ["--ro-bind", path, path]
-    for inside, host_path in extra_folders.items():
-        arguments += ["--ro-bind", str(host_path), inside]
-    if layer:
-        arguments += ["--bind", str(layer), LAYER]
-    if cache:
-        arguments += ["--bind", str(cache), CACHE]
-    elif config.caches:
-        arguments += ["--size", str(config.tmp_bytes), "--perms", "0755", "--tmpfs", CACHE]
-    return [*arguments, "--bind", str(folder), SANDBOX_WORKSPACE]
-
-
 def _watch_sandbox_limits(
     process: subprocess.Popen[bytes],
     memory: MemoryUse,
@@ -476,11 +349,7 @@ def _watch_sandbox_limits(
     end: float,
     seconds: float,
 ) -> Iterator[str]:
-    """Wait for the process to end; yield a reason if it must be stopped.
-
-    Args:
-        folders: The command's folder, and its cache's folder if it has one.
-    """
+    """Wait for the process to end; yield a reason if it must be stopped."""
     look_again = time.monotonic() + DISK_SECONDS
     # The cache may be full already, so allow it to grow by as much as the workspace.
     limits = [config.disk_bytes, config.disk_bytes + config.cache_bytes]

@@ -4,25 +4,18 @@ They are no part of a workspace: the sandbox of a check shows them, that of the 
 does not.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from activities.commands.sandbox import SandboxUnavailable
-from config.schema.agent_sections import Sealed
+from config.schema.work_checks import Sealed
 
 PLACE = "/sealed"
 """Where the sandbox of a check shows them."""
 
 
 def sealed_digest(path: Path) -> str:
-    """Return a digest of a file, or of a folder's names and files.
-
-    Raises:
-        OSError: It cannot be read.
-    """
     total = hashlib.sha256()
     paths = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
     for each in paths:
@@ -44,8 +37,7 @@ def pin_sealed_files(sealed: Sequence[Sealed]) -> str:
 def sealed_folders(sealed: Sequence[Sealed]) -> Mapping[str, Path]:
     """Return what a check's sandbox shows, by path in it.
 
-    Raises:
-        SandboxUnavailable: Something is missing here, or is not as it was when the job began.
+    Raises SandboxUnavailable: Something is missing here, or is not as it was when the job began.
     """
     for each in sealed:
         try:

@@ -5,8 +5,6 @@ the configuration names. Each host builds it once; changed content gives another
 read it at `/layer`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Mapping
@@ -20,13 +18,10 @@ from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
 from activities.commands.private_folder import private_path
 from config.schema.shell import LAYER, ShellConfig
-from protocol.fork_command import fork_command
-from protocol.short_text import as_sentence, one_line, shorten_to_end
+from protocol.short_text import as_sentence, fork_command, one_line, shorten_to_end
 
 MAX_SHOWN = 1500
-"""Characters shown of the end of a failed command's output."""
 MAX_LAST = 160
-"""Characters shown of its last line."""
 
 
 class SetupFailed(sandbox.SandboxUnavailable):
@@ -37,10 +32,7 @@ def layer_folders(files: Files, root: Root, job: str, config: ShellConfig) -> Ma
     """Return the layer's folder by its path in the sandbox, building it if needed; empty without
     setup.
 
-    Raises:
-        SetupFailed: A command failed. The next call tries again.
-        SandboxUnavailable: See `sandbox.check_sandbox`.
-        OSError: The disk failed, or another process takes too long to build the layer.
+    Raises SetupFailed, SandboxUnavailable, OSError.
     """
     if not config.setup:
         return {}
@@ -83,7 +75,6 @@ def _layer_key(config: ShellConfig, inputs: dict[str, bytes]) -> str:
 def _build_layer(
     place: Path, config: ShellConfig, inputs: dict[str, bytes], cache: Path | None, job: str
 ) -> None:
-    """Run the setup commands on the inputs, with the layer writable."""
     layer, workspace = place / "layer", place / "inputs"
     layer.mkdir(parents=True)
     workspace.mkdir()
@@ -96,22 +87,25 @@ def _build_layer(
             command, workspace, config, config.seconds, layer=layer, cache=cache, watched=place
         )
         if ended.exit_code != 0:
-            raise SetupFailed(_setup_failure_text(command, ended, job))
+            raise SetupFailed(_setup_failure_text(command, ended, config, job))
     make_removable(workspace)
     shutil.rmtree(workspace, ignore_errors=True)
 
 
-def _setup_failure_text(command: str, ended: sandbox.CommandResult, job: str) -> str:
+def _setup_failure_text(
+    command: str, ended: sandbox.CommandResult, config: ShellConfig, job: str
+) -> str:
     """Return a first line with the last error and the remedy, and below it the output's end."""
     how = ended.trouble or f"exit code {ended.exit_code}"
+    network = "shell.network" if config.setup_network is None else "shell.setup_network"
     if ended.refused:
-        how += f"; shell.network refused {', '.join(ended.refused)}"
+        how += f"; {network} refused {', '.join(ended.refused)}"
     output = ended.output.strip()
     last = one_line(output.splitlines()[-1], MAX_LAST) if output else ""
     fork = fork_command('shell.setup=["…"]', job)
     return (
         f"The command `{one_line(command, 200)}` of shell.setup failed ({how})"
         f"{f': {as_sentence(last)}' if last else '.'} Mend what it installs from. The job keeps "
-        f"shell.setup and shell.network as they were at its start; a fork can set others: {fork}."
+        f"shell.setup and {network} as they were at its start; a fork can set others: {fork}."
         f"\nIt printed:\n{shorten_to_end(output, MAX_SHOWN) or 'nothing'}"
     )

@@ -4,8 +4,6 @@ It denies what changes the machine or widens what the kernel can be attacked wit
 and tests do not need. Debuggers and leak checkers work on the command's own processes.
 """
 
-from __future__ import annotations
-
 import errno
 from functools import cache
 
@@ -48,11 +46,7 @@ X32 = 0x40000000
 
 @cache
 def filter_program() -> bytes:
-    """Return the filter as BPF.
-
-    Raises:
-        OSError: There is none for this machine's architecture.
-    """
+    """Return the filter as BPF. Raises OSError: There is none for this machine's architecture."""
     calls = seccompy.Filter(default=seccompy.Action.ALLOW)
     for name in NEEDLESS:
         try:

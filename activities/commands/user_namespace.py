@@ -6,8 +6,6 @@ makes a namespace in which the sandbox's user is `nobody`, and runs bubblewrap a
 Root has a number in it as well, since bubblewrap has to find what root owns and the sandbox shows.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -58,10 +56,8 @@ def is_readable(path: Path) -> bool:
 def nobody_namespace() -> Iterator[int]:
     """Yield the descriptor of a user namespace for one command.
 
-    Each command has its own, since the kernel counts processes by namespace and user.
-
-    Raises:
-        OSError: The worker may not make it; the message says why.
+    Each command has its own, since the kernel counts processes by namespace and user. Raises
+    OSError: The worker may not make it; the message says why.
     """
     maker = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _MAKE],
@@ -95,10 +91,8 @@ def give_to_nobody(folder: Path) -> None:
     """Make `nobody` own the folder and everything in it, links themselves included.
 
     Nothing else may write to it meanwhile. What is nested more deeply than any path names was
-    written by commands, and is theirs.
-
-    Raises:
-        PermissionError: The user namespace of the worker does not have that user.
+    written by commands, and is theirs. Raises PermissionError: The user namespace of the worker
+    does not have that user.
     """
     pending = [str(folder)]
     try:

@@ -1,7 +1,5 @@
 """Reading order of Arabic and Hebrew lines, from the positions of their letters."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Sequence, Set
 from itertools import groupby
@@ -12,7 +10,6 @@ _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether the text has a letter of a right-to-left script."""
     return not text.isascii() and any(
         unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text
     )

@@ -11,31 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from activities.documents.document_reader import detect_document_kind, read_document
-from activities.documents.pages import DocumentError, Page, Picture, PicturesAlone
-from activities.documents.reading_result import Quality, ReadingResult
+from activities.documents.pages import (
+    DocumentError,
+    Page,
+    Picture,
+    PicturesAlone,
+    Quality,
+    ReadingResult,
+)
 from activities.runtime.child_process import run_child
 
 _CHILD = Path(__file__).resolve().with_name("reader_child.py")
 _IN_PROCESS_BYTES = 1_000_000
 
 
-def extract_bounded(
-    name: str,
-    data: bytes,
-    *,
-    seconds: float = 120,
-    memory_mb: int = 2048,
-) -> list[Page]:
-    """Return only the pages of `read_document_bounded`."""
-    return read_document_bounded(name, data, seconds=seconds, memory_mb=memory_mb).pages
-
-
 def read_document_bounded(
-    name: str,
-    data: bytes,
-    *,
-    seconds: float = 120,
-    memory_mb: int = 2048,
+    name: str, data: bytes, *, seconds: float = 120, memory_mb: int = 2048
 ) -> ReadingResult:
     """Run `read_document` in a child process, limited to `seconds` and `memory_mb` of address
     space.
@@ -57,11 +48,7 @@ def draw_bounded(name: str, data: bytes, page: int) -> Picture:
 
 
 def _run_bounded_child(
-    name: str,
-    data: bytes,
-    further: list[str],
-    seconds: float,
-    memory_mb: int,
+    name: str, data: bytes, further: list[str], seconds: float, memory_mb: int
 ) -> dict[str, Any]:
     """Return the child's answer. Raises DocumentError."""
     arguments = [name, str(math.ceil(seconds)), str(memory_mb), *further]

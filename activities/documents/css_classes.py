@@ -28,7 +28,6 @@ def is_ground_coloured(style: str, *, has_grounds: bool) -> bool:
     """Whether a style writes in the colour of its ground.
 
     Args:
-        style: Declarations of one rule or element.
         has_grounds: Whether anything in the document sets a ground, which may be a dark one.
     """
     colour, ground = _COLOUR.search(style), _GROUND.search(style)

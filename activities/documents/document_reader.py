@@ -6,7 +6,6 @@ in a child process. Parsers are imported on first use, which in the worker itsel
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
@@ -17,11 +16,11 @@ from activities.documents.pages import (
     DocumentError,
     Page,
     PicturesAlone,
+    ReadingResult,
     document_error_line,
     page_mark_text,
 )
 from activities.documents.quality import assess_quality
-from activities.documents.reading_result import ReadingResult
 from activities.text.safe_text import replace_surrogates
 
 DocumentKind = Literal["pdf", "docx", "html", "text"]
@@ -60,11 +59,6 @@ _MAIL = re.compile(
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
 
 
-def read_document_pages(name: str, data: bytes) -> list[Page]:
-    """Return only the pages of `read_document`."""
-    return read_document(name, data).pages
-
-
 def read_document(name: str, data: bytes) -> ReadingResult:
     """Return the pages of the document `data`, in order, numbered from 1.
 
@@ -78,7 +72,7 @@ def read_document(name: str, data: bytes) -> ReadingResult:
         raise DocumentError(f"{name}: no text in it: the file is empty")
     kind = detect_document_kind(name, data)
     try:
-        reading = _READERS[kind](name, data)
+        reading = _run_reader(kind, name, data)
     except (DocumentError, MemoryError):
         raise
     except RecursionError as error:
@@ -157,22 +151,22 @@ def detect_document_kind(name: str, data: bytes) -> DocumentKind:
     return "html" if by_name == "html" else "text"
 
 
-def _run_pdf_reader(name: str, data: bytes) -> ReadingResult:
-    from activities.documents import pdf  # noqa: PLC0415
+def _run_reader(kind: DocumentKind, name: str, data: bytes) -> ReadingResult:
+    match kind:
+        case "pdf":
+            from activities.documents.pdf import read_pdf  # noqa: PLC0415
 
-    return pdf.read_pdf(name, data)
+            return read_pdf(name, data)
+        case "docx":
+            from activities.documents.word import read_word  # noqa: PLC0415
 
+            return read_word(name, data)
+        case "html":
+            from activities.documents.html import read_html  # noqa: PLC0415
 
-def _run_word_reader(name: str, data: bytes) -> ReadingResult:
-    from activities.documents import word  # noqa: PLC0415
-
-    return word.read_word(name, data)
-
-
-def _run_html_reader(name: str, data: bytes) -> ReadingResult:
-    from activities.documents import html  # noqa: PLC0415
-
-    return html.read_html(name, data)
+            return read_html(name, data)
+        case "text":
+            return _read_text_document(name, data)
 
 
 def _read_text_document(name: str, data: bytes) -> ReadingResult:
@@ -201,14 +195,6 @@ def _drop_unshown_markdown(text: str) -> tuple[str, dict[str, int]]:
                     omitted[why] = omitted.get(why, 0) + count
         parts.append(shown)
     return "".join(parts), omitted
-
-
-_READERS: dict[DocumentKind, Callable[[str, bytes], ReadingResult]] = {
-    "pdf": _run_pdf_reader,
-    "docx": _run_word_reader,
-    "html": _run_html_reader,
-    "text": _read_text_document,
-}
 
 
 # Soft hyphens and the like are typesetting; with them, no search for "file" would match.

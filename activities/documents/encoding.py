@@ -4,8 +4,6 @@ Labels are read as browsers read them (the WHATWG Encoding Standard). Undeclared
 it decodes as such; otherwise Firefox's detector decides.
 """
 
-from __future__ import annotations
-
 import re
 
 from activities.text.safe_text import replace_surrogates
@@ -35,36 +33,23 @@ _DETECTION_BYTES = 1_000_000
 
 def decode_text(data: bytes) -> tuple[str, str]:
     """Return the text, and the encoding if it was guessed."""
-    if declared := _XML_DECLARED.match(data[:_DECLARATION_BYTES]):
-        return _decode_declared_encoding(data, declared[1].decode("ascii"))
-    return _decode_undeclared_encoding(data)
+    return _decode_bytes(data, _XML_DECLARED.match(data[:_DECLARATION_BYTES]))
 
 
 def decode_by_html_declaration(data: bytes) -> tuple[str, str]:
     """Like `decode_text` for HTML: old pages declare an encoding, newer ones are UTF-8."""
-    declared = _HTML_DECLARED.search(data[:_DECLARATION_BYTES])
-    return _decode_declared_encoding(data, declared[1].decode("ascii") if declared else "")
+    return _decode_bytes(data, _HTML_DECLARED.search(data[:_DECLARATION_BYTES]))
 
 
-def _decode_declared_encoding(data: bytes, label: str) -> tuple[str, str]:
+def _decode_bytes(data: bytes, declared: re.Match[bytes] | None = None) -> tuple[str, str]:
     if encoding := utf16_encoding(data):
         return data.decode(encoding, errors="replace"), ""
     if is_utf8(data):
         return data.decode("utf-8-sig"), ""
+    label = declared[1].decode("ascii") if declared else ""
     # Readable ASCII here is not UTF-16, whatever the declaration says.
-    known = _python_codec(label) if label and not label.lower().startswith("utf-16") else None
-    return (
-        (replace_surrogates(data.decode(known, errors="replace")), "")
-        if known
-        else _decode_undeclared_encoding(data)
-    )
-
-
-def _decode_undeclared_encoding(data: bytes) -> tuple[str, str]:
-    if encoding := utf16_encoding(data):
-        return data.decode(encoding, errors="replace"), ""
-    if is_utf8(data):
-        return data.decode("utf-8-sig"), ""
+    if label and not label.lower().startswith("utf-16") and (known := _python_codec(label)):
+        return replace_surrogates(data.decode(known, errors="replace")), ""
     # A file cut within a character, or with one bad byte, still counts as UTF-8. In another
     # encoding hardly any character would decode.
     text = data.decode("utf-8-sig", errors="replace")
@@ -73,20 +58,16 @@ def _decode_undeclared_encoding(data: bytes) -> tuple[str, str]:
         return text, ""
     import chardetng_py  # noqa: PLC0415
 
-    label = chardetng_py.detect(data[:_DETECTION_BYTES]).lower()
-    return replace_surrogates(
-        data.decode(_python_codec(label) or "cp1252", errors="replace")
-    ), label
+    guess = chardetng_py.detect(data[:_DETECTION_BYTES]).lower()
+    known = _python_codec(guess) or "cp1252"
+    return replace_surrogates(data.decode(known, errors="replace")), guess
 
 
 def decode_by_encoding_label(data: bytes, label: str) -> str:
     """Decode by the label; by a guess if the label is unknown."""
-    known = _python_codec(label)
-    return (
-        replace_surrogates(data.decode(known, errors="replace"))
-        if known
-        else _decode_undeclared_encoding(data)[0]
-    )
+    if known := _python_codec(label):
+        return replace_surrogates(data.decode(known, errors="replace"))
+    return _decode_bytes(data)[0]
 
 
 def _python_codec(label: str) -> str | None:

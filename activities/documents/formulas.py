@@ -1,7 +1,5 @@
 """Formulas of MathML and Office as one line of text."""
 
-from __future__ import annotations
-
 from lxml.etree import _Element
 
 MAX_DEPTH = 50

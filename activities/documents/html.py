@@ -6,6 +6,7 @@ HTML has no pages; instead a part begins at each heading and carries it.
 import re
 from collections import Counter
 from contextlib import suppress
+from html import unescape
 from urllib.parse import urljoin
 
 from lxml import etree, html
@@ -19,13 +20,12 @@ from activities.documents.css_classes import (
 )
 from activities.documents.encoding import decode_by_html_declaration
 from activities.documents.formulas import linearize_mathml
-from activities.documents.numbering import (
+from activities.documents.pages import DocumentError, Page, ReadingResult, page_mark_text
+from activities.documents.word_styles import (
     format_list_number,
     is_possible_note_number,
     may_note_number_follow,
 )
-from activities.documents.pages import DocumentError, Page, page_mark_text
-from activities.documents.reading_result import ReadingResult
 
 _DROPPED = {"head", "script", "style", "nav", "template", "noscript", "svg", "datalist"}
 _BLOCKS = {
@@ -72,7 +72,24 @@ def read_html(name: str, data: bytes) -> ReadingResult:
     return ReadingResult(pages, guess, dict(walk.omitted))
 
 
+_XHTML = "http://www.w3.org/1999/xhtml"
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
+_NAMED_CHARACTER = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]\w*;")
+
+
 def _parse_html_root(name: str, text: str) -> html.HtmlElement:
+    if _XHTML in text[:4096]:
+        # Names may have prefixes, and any element may close itself: that is XML.
+        strict = html.XHTMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+        plain = _NAMED_CHARACTER.sub(lambda match: unescape(match[0]), text)
+        with suppress(etree.XMLSyntaxError):
+            root = etree.fromstring(
+                _DECLARATION.sub("", plain, 1).encode("utf-8", "replace"), strict
+            )
+            if not any(True for _ in root.iter(etree.Entity)):
+                for node in root.iter(etree.Element):
+                    node.tag = etree.QName(node).localname
+                return root
     # Without `huge_tree`, elements nested deeper than 256 are dropped, and unclosed tags nest.
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
     root = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
@@ -82,8 +99,6 @@ def _parse_html_root(name: str, text: str) -> html.HtmlElement:
 
 
 class _HtmlWalker:
-    """One pass over the elements."""
-
     def __init__(
         self, struck_classes: set[str], hidden_classes: set[str], *, has_grounds: bool
     ) -> None:
@@ -106,7 +121,6 @@ class _HtmlWalker:
         """Whether a list item's mark or number waits for the item's first words."""
 
     def text_parts(self) -> list[tuple[str, list[str]]]:
-        """Return the text of each part, and its headings."""
         return [(_tidy_html_text("".join(texts)), titles) for texts, titles in self._parts]
 
     def walk_tree(self, root: html.HtmlElement) -> None:

@@ -1,8 +1,9 @@
-"""Pages of a document, and the text file that holds them."""
+"""Pages of a document, the text file that holds them, and notes on the reading."""
 
+import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from protocol.errors import Invalid
 
@@ -85,13 +86,22 @@ def document_error_line(error: object) -> str:
     return words if len(words) <= 160 else words[:157] + "..."
 
 
-def parse_page_range(pages: str) -> tuple[int, int]:
-    """Return first and last page of "3" or "2-5". Raises ValueError."""
-    match = _RANGE.match(pages.strip())
-    if not match:
-        raise ValueError(f'pages must be like "3" or "2-5", found {pages!r}.')
-    first = int(match[1])
-    return first, int(match[2] or first)
+@dataclass(frozen=True)
+class PageRanges:
+    """Pages by their numbers, such as "3" or "2-5,8"."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def parse(cls, pages: str) -> "PageRanges":
+        """Read the numbers and ranges. Raises ValueError."""
+        matches = [_RANGE.match(part.strip()) for part in pages.split(",")]
+        if not all(matches):
+            raise ValueError(f'pages must be like "3" or "2-5,8", found {pages!r}.')
+        return cls(tuple((int(m[1]), int(m[2] or m[1])) for m in matches if m))
+
+    def __contains__(self, page: int) -> bool:
+        return any(first <= page <= last for first, last in self.ranges)
 
 
 def render_pages(pages: Iterable[Page]) -> str:
@@ -164,15 +174,6 @@ def find_page(pages: Iterable[Page], number: int) -> Page:
     raise DocumentError(f"there is no page {number}; the document's pages: {numbers}")
 
 
-def section_on_page(page: Page, offset: int) -> str:
-    """Return the section at a place on the page; empty if unknown.
-
-    Args:
-        offset: Offset of a character in `page.text`.
-    """
-    return section_before(find_page_section_starts(page), offset)
-
-
 def find_page_section_starts(page: Page) -> list[tuple[int, str]]:
     """Return where each section of the page begins, in ascending order: offset and title.
 
@@ -206,8 +207,6 @@ PIXELS_TO_TOKEN = 750
 
 @dataclass(frozen=True)
 class Picture:
-    """An image for the model."""
-
     data: bytes
     mime: str
     width: int
@@ -226,3 +225,44 @@ def page_span_text(pages: list[Page]) -> str:
         return "none"
     first, last = pages[0].number, pages[-1].number
     return f"{first}" if first == last else f"{first}-{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Notes on how a document was read; false if it was read well."""
+
+    warnings: list[str] = field(default_factory=list)
+    """Sentences for people and the model, one subject each."""
+    pages: list[int] = field(default_factory=list)
+    """Pages that look broken or could not be read."""
+    is_unreliable: bool = False
+    """Whether so much is broken that no statement about the document can be complete."""
+
+    def __bool__(self) -> bool:
+        return bool(self.warnings)
+
+    def __str__(self) -> str:
+        return " ".join(self.warnings)
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Quality":
+        """The inverse of `as_json`. Raises ValueError for any other record."""
+        try:
+            return cls(**json.loads(text))
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingResult:
+    """The pages of a document, and facts from the reader that the text does not show."""
+
+    pages: list[Page]
+    guessed_encoding: str = ""
+    """The guessed encoding of a text that declares none."""
+    omitted_passages: dict[str, int] = field(default_factory=dict)
+    """Number of passages left out, by the kind of mark that voids them."""
+    quality: Quality = field(default_factory=Quality)

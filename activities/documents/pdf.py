@@ -6,13 +6,11 @@ form fields, notes, printed page labels, and the sections of the outline. Text t
 by a line or an annotation, is left out and counted.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -25,6 +23,7 @@ from activities.documents.pages import (
     DocumentError,
     Page,
     PicturesAlone,
+    ReadingResult,
     document_error_line,
     page_mark_text,
     unread_page_placeholder,
@@ -38,15 +37,16 @@ from activities.documents.pdf_lines import (
     separate_pdf_paragraphs,
     spaced_pdf_line,
 )
-from activities.documents.pdf_strikes import (
+from activities.documents.pdf_omissions import (
+    MAX_POINTS,
     find_level_lines,
+    find_unseen_letters,
     join_struck_passages,
     letters_crossed_by_lines,
     strike_out_boxes,
     struck_letters,
 )
-from activities.documents.pdf_unseen import MAX_POINTS, find_unseen_letters
-from activities.documents.reading_result import ReadingResult
+from activities.documents.pdf_tables import join_table_rows
 
 MAX_PAGES = 20_000
 MAX_OUTLINE_ENTRIES = 20_000
@@ -125,6 +125,9 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
             )
         if pictures:
             raise DocumentError(f"{name}: the file is broken ({why}); get an intact copy")
+    columns: Sequence[float] = []
+    for page in contents:
+        page.lines, columns = join_table_rows(page.lines, columns)
     words = count_pdf_line_words(line for page in contents for line in page.lines)
     sections = _pdf_outline_sections(document)
     pages: list[Page] = []
@@ -151,6 +154,11 @@ def read_pdf(name: str, data: bytes) -> ReadingResult:
     )
 
 
+_NO_PAGES = re.compile(
+    rb"/Type\s*/Pages\b[^>]{0,200}/Kids\s*\[\s*\]|/Kids\s*\[\s*\][^>]{0,200}/Type\s*/Pages\b"
+)
+
+
 def _open_pdf(name: str, data: bytes) -> Any:
     try:
         # Most "protected" PDFs only forbid printing, and open with the empty password.
@@ -160,6 +168,9 @@ def _open_pdf(name: str, data: bytes) -> Any:
             raise DocumentError(
                 f"{name}: the PDF is encrypted; get a copy without a password"
             ) from error
+        # PDFium reports none then, so that the code may be of a file before.
+        if error.err_code == pdfium.FPDF_ERR_SUCCESS or _NO_PAGES.search(data):
+            raise DocumentError(f"{name}: the PDF has no page; get an intact copy") from error
         raise
     # PDFium warns about a missing feature where a form has scripts.
     logging.getLogger("pypdfium2").setLevel(logging.ERROR)
@@ -191,8 +202,6 @@ def _read_pdf_page(document: Any, number: int) -> _PageContent:
 
 @dataclass(slots=True)
 class _PageAnnotations:
-    """The annotations of a page."""
-
     notes: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     """Values of text fields."""
@@ -361,8 +370,6 @@ def _check_blank_pdf_pages(data: bytes, contents: list[_PageContent]) -> None:
 
 
 class _FirstPdfWarning(logging.Handler):
-    """Records pypdf's first warning."""
-
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.first = ""

@@ -1,11 +1,9 @@
 """Lines of a PDF from positioned letters: spaces, paragraphs, and words joined at line ends."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
@@ -13,6 +11,8 @@ from activities.documents.bidi import is_right_to_left, order_bidi_letters
 
 MAX_REORDERED_LETTERS = 2_000
 """Longest line, in letters, that is put into reading order."""
+CELL_GAP = 1.5
+"""Gap between cells of a row, in heights of a letter."""
 AROUND = 12
 """Number of lines above and below that determine the width of a column."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
@@ -46,6 +46,8 @@ class Line:
 
     text: str
     box: Box | None = None
+    cells: list[tuple[float, str]] = field(default_factory=list)
+    """Left edge and words of what wide gaps divide; empty without such gaps."""
 
 
 def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
@@ -60,8 +62,17 @@ def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
         for before, after in pairwise(places)
         if _are_boxes_beside(boxes[before], boxes[after])
     }
+    wide = {
+        after
+        for before, after in pairwise(drawn)
+        if _are_boxes_beside(boxes[before], boxes[after])
+        and boxes[after].left - boxes[before].right > CELL_GAP * boxes[after].height
+    }
+    starts: list[tuple[int, float]] = []
     for order, place in enumerate(places):
         letter = text[place]
+        if place in wide:
+            starts.append((len(parts), boxes[place].left))
         before = places[order - 1] if order else None
         if before is not None and letter.isalnum() and text[before].isalnum():
             if _is_word_gap(place, before, gaps, boxes, places, order):
@@ -79,7 +90,12 @@ def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
         text[places[0] : places[-1] + 1]
     ):
         return Line(_reorder_bidi_line(text, boxes, drawn), box)
-    return Line("".join(parts), box)
+    ends = [start for start, _ in starts] + [len(parts)]
+    cells = [
+        (left, "".join(parts[start:end]).strip())
+        for (start, left), end in zip([(0, boxes[drawn[0]].left), *starts], ends, strict=True)
+    ] if starts else []  # fmt: skip
+    return Line("".join(parts), box, cells)
 
 
 def _reorder_bidi_line(text: str, boxes: list[Box], drawn: list[int]) -> str:
@@ -99,12 +115,7 @@ def _are_boxes_beside(before: Box, after: Box) -> bool:
 
 
 def _is_word_gap(
-    place: int,
-    before: int,
-    gaps: dict[int, float],
-    boxes: list[Box],
-    places: list[int],
-    order: int,
+    place: int, before: int, gaps: dict[int, float], boxes: list[Box], places: list[int], order: int
 ) -> bool:
     gap = gaps.get(place)
     if gap is None or gap < 0.18 * min(boxes[before].height, boxes[place].height):
@@ -135,6 +146,7 @@ def join_raised_number_lines(lines: list[Line]) -> list[Line]:
         elif _pdf_line_begins_with_mark(line, above.box):
             digits = above.text[-1:].isdigit()
             above.text += f"{'^' if digits else ''}{line.text.strip()}"
+            above.cells = []
             above.box = replace(above.box, right=line.box.right)
         elif _NUMBER.fullmatch(above.text) and _is_pdf_line_note_mark(
             above.box, line.box.left, line.box

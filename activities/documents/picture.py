@@ -1,7 +1,5 @@
 """Reduce an image, or a page of a PDF, to a size that a model can look at."""
 
-from __future__ import annotations
-
 from io import BytesIO
 
 import pypdfium2
@@ -33,7 +31,8 @@ def read_picture(name: str, data: bytes, page: int) -> Picture:
     image, is_damaged = _open_image(name, data)
     kind, width, height = str(image.format), *image.size
     about = f"{kind}, {width:,} x {height:,}{', damaged' if is_damaged else ''}"
-    if not is_damaged and _is_small_picture(width, height) and len(data) <= MOST_BYTES:
+    is_small = max(width, height) <= LONGEST and width * height <= MOST_PIXELS
+    if not is_damaged and is_small and len(data) <= MOST_BYTES:
         return Picture(data, MIME[kind], width, height, about)
     return _shrink_to_picture(ImageOps.exif_transpose(image), about)
 
@@ -76,10 +75,6 @@ def _render_page_picture(name: str, data: bytes, page: int) -> tuple[Image.Image
     except (pypdfium2.PdfiumError, ZeroDivisionError) as error:
         raise DocumentError(f"{name}: this page cannot be drawn ({error})") from None
     return image, f"PDF, page {page:,} of {count:,}"
-
-
-def _is_small_picture(width: int, height: int) -> bool:
-    return max(width, height) <= LONGEST and width * height <= MOST_PIXELS
 
 
 def _shrink_to_picture(image: Image.Image, about: str) -> Picture:

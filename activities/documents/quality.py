@@ -5,16 +5,13 @@ pages, so that nobody takes missing text for a complete reading.
 """
 # ruff: noqa: RUF001 - words of many languages
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from activities.documents.pages import Page
-from activities.documents.reading_result import Quality, ReadingResult
+from activities.documents.pages import Page, Quality, ReadingResult
 
 MAX_NUMBERS = 20
 """Most page numbers in a sentence."""

@@ -15,8 +15,18 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
 
-from activities.documents.line_ends import fold_line_ends
 from activities.documents.pages import Page
+
+# Before these words, a hyphen at a line end stands for a part of a later word: "Ein-\nund Ausgang".
+_HANGING = r"(?!\s*(?:und|oder|bzw|sowie|bis|and|or)\b)"
+_HYPHENATED = re.compile(rf"(\w)(?:\u00ad|[-\u2010]{_HANGING})[^\S\n]*\n\s*(?=[a-zäöüß])")
+_HYPHEN_KEPT = re.compile(rf"(\w[-\u2010\u2011]){_HANGING}[^\S\n]*\n\s*(?=\w)")
+
+
+def fold_line_ends(text: str) -> str:
+    """Join all lines into one, and words that were divided at line ends."""
+    return " ".join(_HYPHEN_KEPT.sub(r"\1", _HYPHENATED.sub(r"\1", text)).split())
+
 
 MIN_QUOTE = 12
 MIN_LIKENESS = 0.5
@@ -98,7 +108,6 @@ def find_quoted_passage(page_text: str, quote: str) -> str | None:
 
 
 def contains_quote(page_text: str, quote: str) -> bool:
-    """Whether the quote is on the page."""
     return find_quoted_passage(page_text, quote) is not None
 
 
@@ -108,7 +117,6 @@ def is_short_quote(quote: str) -> bool:
 
 
 def pages_with_quote(pages: Iterable[Page], quote: str) -> list[int]:
-    """Return the numbers of all pages with the quote, for error messages."""
     return [page.number for page in pages if contains_quote(page.text, quote)]
 
 
@@ -231,7 +239,6 @@ class _FoldedText:
         return same and bool(self.letters) and self._hyphens_agree(quote, 0)
 
     def find_starts(self, quote: "_FoldedText") -> Iterator[int]:
-        """Return every position where the letters of the quote begin."""
         sought = quote.letters
         start = self.letters.find(sought) if sought else -1
         while start >= 0:
@@ -240,7 +247,6 @@ class _FoldedText:
             start = self.letters.find(sought, start + 1)
 
     def original_text(self, start: int, end: int) -> str:
-        """Return the original text of these letters."""
         first, last = self.original_place(start, end)
         return self._text[first:last]
 

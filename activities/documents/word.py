@@ -12,61 +12,35 @@ formulas appear as Word shows them. Deleted, struck and hidden text is left out 
 and footers are left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 
 from lxml.etree import _Element
 
 from activities.documents.formulas import linearize_omml
-from activities.documents.numbering import (
+from activities.documents.pages import Page, ReadingResult, page_mark_text
+from activities.documents.word_package import WordPackage, open_package, qn
+from activities.documents.word_styles import (
+    Styles,
+    WordListNumbering,
     format_list_number,
     is_possible_note_number,
+    is_style_switch_on,
     may_note_number_follow,
+    symbols_as_unicode,
+    word_symbol_font,
+    word_symbol_text,
 )
-from activities.documents.pages import Page, page_mark_text
-from activities.documents.reading_result import ReadingResult
-from activities.documents.symbols import symbols_as_unicode, word_symbol_font, word_symbol_text
-from activities.documents.word_lists import WordListNumbering
-from activities.documents.word_package import WordPackage, open_package, word_xml_name
-from activities.documents.word_styles import Styles, is_style_switch_on
 
-_P, _TBL, _TR, _TC = (
-    word_xml_name("w:p"),
-    word_xml_name("w:tbl"),
-    word_xml_name("w:tr"),
-    word_xml_name("w:tc"),
-)
-_CHARACTERS = {
-    word_xml_name("w:tab"): "\t",
-    word_xml_name("w:ptab"): "\t",
-    word_xml_name("w:cr"): "\n",
-    word_xml_name("w:noBreakHyphen"): "-",
-}
-_DELETED = {word_xml_name("w:del"), word_xml_name("w:moveFrom")}
+_P, _TBL, _TR, _TC = map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))
+_CHARACTERS = {qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_DELETED = {qn("w:del"), qn("w:moveFrom")}
 _SKIPPED = {
-    *(
-        word_xml_name("w:pPr"),
-        word_xml_name("w:rPr"),
-        word_xml_name("w:instrText"),
-        word_xml_name("w:delInstrText"),
-        word_xml_name("w:rt"),
-    ),
-    *(
-        word_xml_name("w:tblPr"),
-        word_xml_name("w:tblGrid"),
-        word_xml_name("w:trPr"),
-        word_xml_name("w:tcPr"),
-        word_xml_name("w:sdtPr"),
-        word_xml_name("w:sectPr"),
-    ),
+    *map(qn, ("w:pPr", "w:rPr", "w:instrText", "w:delInstrText", "w:rt", "w:tblPr", "w:tblGrid")),
+    *map(qn, ("w:trPr", "w:tcPr", "w:sdtPr", "w:sectPr")),
 }
-_PICTURES = {word_xml_name("w:drawing"), word_xml_name("w:pict"), word_xml_name("w:object")}
-_NOTES = {
-    word_xml_name("w:footnoteReference"): "footnote",
-    word_xml_name("w:endnoteReference"): "endnote",
-}
+_PICTURES = {qn("w:drawing"), qn("w:pict"), qn("w:object")}
+_NOTES = {qn("w:footnoteReference"): "footnote", qn("w:endnoteReference"): "endnote"}
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _SAME_PAGE = {"continuous", "nextColumn"}
 
@@ -86,7 +60,7 @@ def read_word(name: str, data: bytes) -> ReadingResult:
     return ReadingResult(walk.finish_pages(), omitted_passages=dict(walk.context.omitted_passages))
 
 
-def _walk_word_body(package: WordPackage, *, by_headings: bool) -> _WordWalker:
+def _walk_word_body(package: WordPackage, *, by_headings: bool) -> "_WordWalker":
     walk = _WordWalker(
         _DocumentContext(package), _word_section_starts(package.body), by_headings=by_headings
     )
@@ -106,7 +80,6 @@ class _DocumentContext:
         self._counts: Counter[str] = Counter()
 
     def next_note(self, kind: str, key: str) -> tuple[str, _Element | None]:
-        """Return the mark and the text of the next note."""
         self._counts[kind] += 1
         mark = format_list_number(self._counts[kind], self.formats[kind])
         return mark, self._notes[kind].get(key)
@@ -165,7 +138,7 @@ class _WordWalker:
                 self.read_blocks(child)
 
     def _read_paragraph(self, paragraph: _Element) -> None:
-        properties = paragraph.find(word_xml_name("w:pPr"))
+        properties = paragraph.find(qn("w:pPr"))
         styles = self.context.styles
         if styles.starts_a_page(properties):
             self._new_page(even_if_empty=False)
@@ -191,7 +164,7 @@ class _WordWalker:
             self.read_blocks(box)
         if (
             properties is not None
-            and properties.find(word_xml_name("w:sectPr")) is not None
+            and properties.find(qn("w:sectPr")) is not None
             and next(self._sections, False)
         ):
             self._new_page(even_if_empty=False)
@@ -199,28 +172,28 @@ class _WordWalker:
     def _read_inline(self, parent: _Element) -> None:
         for child in parent:
             tag = child.tag
-            if tag == word_xml_name("w:r"):
+            if tag == qn("w:r"):
                 self._read_run(child)
             elif tag in _DELETED:
                 self._leave_out("deleted", child)
-            elif tag == word_xml_name("w:t"):
+            elif tag == qn("w:t"):
                 self._add_text(symbols_as_unicode(child.text or "", word_symbol_font(child)))
-            elif tag == word_xml_name("w:sym"):
+            elif tag == qn("w:sym"):
                 self._add_text(word_symbol_text(child))
             elif tag in _NOTES:
                 self._add_note(_NOTES[tag], child)
-            elif tag == word_xml_name("w:fldChar"):
+            elif tag == qn("w:fldChar"):
                 self._add_text(_word_form_value(child))
-            elif tag == word_xml_name("m:oMath"):
+            elif tag == qn("m:oMath"):
                 self._add_text(linearize_omml(child))
             elif tag in _CHARACTERS:
                 self._add_text(_CHARACTERS[tag])
-            elif tag == word_xml_name("w:br"):
-                if child.get(word_xml_name("w:type")) == "page":
+            elif tag == qn("w:br"):
+                if child.get(qn("w:type")) == "page":
                     self._new_page(even_if_empty=True)
                 else:
                     self._add_text("\n")
-            elif tag == word_xml_name("w:lastRenderedPageBreak"):
+            elif tag == qn("w:lastRenderedPageBreak"):
                 self._end_rendered_page()
             elif tag in _PICTURES:
                 self._used, self._explicit = True, False
@@ -229,7 +202,7 @@ class _WordWalker:
                 # The alternatives repeat the same content.
                 self._read_inline(child[0])
             elif isinstance(tag, str) and tag not in _SKIPPED:
-                if tag == word_xml_name("w:hyperlink") and _is_word_note_mark(child):
+                if tag == qn("w:hyperlink") and _is_word_note_mark(child):
                     self._join_note_number()
                 self._read_inline(child)
 
@@ -240,26 +213,24 @@ class _WordWalker:
             self._line = [before.rstrip(" ")]
 
     def _read_run(self, run: _Element) -> None:
-        void = self.context.styles.omission_reason(
-            run.find(word_xml_name("w:rPr")), self._paragraph_style
-        )
+        void = self.context.styles.omission_reason(run.find(qn("w:rPr")), self._paragraph_style)
         if not void:
             self._void = ""
             self._read_inline(run)
-        elif any(text.text for text in run.iter(word_xml_name("w:t"))):
+        elif any(text.text for text in run.iter(qn("w:t"))):
             # Neighbours that are omitted for the same reason count as one passage.
             self.context.omitted_passages[void] += self._void != void
             self._void = void
 
     def _leave_out(self, why: str, part: _Element) -> None:
-        texts = part.iter(word_xml_name("w:t"), word_xml_name("w:delText"))
+        texts = part.iter(qn("w:t"), qn("w:delText"))
         if any((text.text or "").strip() for text in texts):
             self.context.omitted_passages[why] += 1
 
     def _add_note(self, kind: str, reference: _Element) -> None:
-        mark, note = self.context.next_note(kind, reference.get(word_xml_name("w:id"), ""))
+        mark, note = self.context.next_note(kind, reference.get(qn("w:id"), ""))
         shown = f"[{mark}]"
-        if not is_style_switch_on(reference.get(word_xml_name("w:customMarkFollows"), "0")):
+        if not is_style_switch_on(reference.get(qn("w:customMarkFollows"), "0")):
             self._add_text(shown)
         if note is None or self._is_note:
             # A note of a note may lead back to it.
@@ -272,8 +243,8 @@ class _WordWalker:
             notes.append(f"{shown} {text}")
 
     def _read_table(self, table: _Element) -> None:
-        for row in table.iterchildren(_TR, word_xml_name("w:sdt"), word_xml_name("w:ins")):
-            if row.find(f"{word_xml_name('w:trPr')}/{word_xml_name('w:del')}") is not None:
+        for row in table.iterchildren(_TR, qn("w:sdt"), qn("w:ins")):
+            if row.find(f"{qn('w:trPr')}/{qn('w:del')}") is not None:
                 self._leave_out("deleted", row)
                 continue
             cells, notes = [], []
@@ -287,7 +258,8 @@ class _WordWalker:
                 self.endnotes += walk.endnotes
                 self.titles[-1] += [title for page in walk.titles for title in page]
             # Each cell of a row that a page end divides has its own mark of that one break.
-            before = max((_leading_empty_word_pages(pages) for pages in cells), default=0)
+            first_shown = (next((n for n, page in enumerate(pages) if page), 0) for pages in cells)
+            before = max(first_shown, default=0)
             total = max((len(pages) - 1 for pages in cells), default=0)
             for _ in range(before):
                 self._end_rendered_page()
@@ -335,57 +307,51 @@ class _WordWalker:
 
 def _is_word_note_mark(link: _Element) -> bool:
     """Whether it is a number that links within the document, as converters write notes."""
-    has_place = link.get(word_xml_name("w:anchor")) is not None
+    has_place = link.get(qn("w:anchor")) is not None
     return has_place and is_possible_note_number(
-        "".join(text.text or "" for text in link.iter(word_xml_name("w:t")))
+        "".join(text.text or "" for text in link.iter(qn("w:t")))
     )
 
 
 def _is_paragraph_mark_deleted(properties: _Element | None) -> bool:
     """Whether the paragraph's end mark is deleted, so that it continues in the next paragraph."""
-    mark = f"{word_xml_name('w:rPr')}/{word_xml_name('w:del')}"
+    mark = f"{qn('w:rPr')}/{qn('w:del')}"
     return properties is not None and properties.find(mark) is not None
 
 
 def _word_form_value(field: _Element) -> str:
     """Return the value of an old form field that has no text of its own."""
-    data = field.find(word_xml_name("w:ffData"))
+    data = field.find(qn("w:ffData"))
     if data is None:
         return ""
-    box = data.find(word_xml_name("w:checkBox"))
+    box = data.find(qn("w:checkBox"))
     if box is not None:
-        switches = (box.find(word_xml_name("w:checked")), box.find(word_xml_name("w:default")))
+        switches = (box.find(qn("w:checked")), box.find(qn("w:default")))
         chosen = next((switch for switch in switches if switch is not None), None)
-        checked = chosen is not None and is_style_switch_on(chosen.get(word_xml_name("w:val"), "1"))
+        checked = chosen is not None and is_style_switch_on(chosen.get(qn("w:val"), "1"))
         return "\u2612" if checked else "\u2610"
-    choice = data.find(word_xml_name("w:ddList"))
+    choice = data.find(qn("w:ddList"))
     if choice is None:
         return ""
-    entries = [
-        entry.get(word_xml_name("w:val"), "") for entry in choice.iter(word_xml_name("w:listEntry"))
-    ]
+    entries = [entry.get(qn("w:val"), "") for entry in choice.iter(qn("w:listEntry"))]
     for name in ("w:result", "w:default"):
-        if (place := choice.find(word_xml_name(name))) is not None:
-            number = place.get(word_xml_name("w:val"), "0")
+        if (place := choice.find(qn(name))) is not None:
+            number = place.get(qn("w:val"), "0")
             return entries[int(number)] if number.isdigit() and int(number) < len(entries) else ""
     return entries[0] if entries else ""
-
-
-def _leading_empty_word_pages(pages: list[list[str]]) -> int:
-    return next((number for number, page in enumerate(pages) if page), 0)
 
 
 def _word_text_boxes(picture: _Element) -> list[_Element]:
     fallback = f"{_COMPATIBILITY}Fallback"
     return [
         box
-        for box in picture.iter(word_xml_name("w:txbxContent"))
+        for box in picture.iter(qn("w:txbxContent"))
         if next(box.iterancestors(fallback), None) is None
     ]
 
 
 def _word_section_starts(body: _Element) -> Iterator[bool]:
     """Return for each section after the first whether it starts a new page, by its own type."""
-    for section in list(body.iter(word_xml_name("w:sectPr")))[1:]:
-        kind = section.find(word_xml_name("w:type"))
-        yield kind is None or kind.get(word_xml_name("w:val")) not in _SAME_PAGE
+    for section in list(body.iter(qn("w:sectPr")))[1:]:
+        kind = section.find(qn("w:type"))
+        yield kind is None or kind.get(qn("w:val")) not in _SAME_PAGE

@@ -1,7 +1,5 @@
 """The parts of a Word file, found by relationships, whatever their names and dialect."""
 
-from __future__ import annotations
-
 import posixpath
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -13,10 +11,7 @@ from lxml.etree import _Element
 from activities.documents.pages import DocumentError
 
 _OFFICE = "http://schemas.openxmlformats.org/"
-_PREFIXES = {
-    "w": f"{_OFFICE}wordprocessingml/2006/main",
-    "m": f"{_OFFICE}officeDocument/2006/math",
-}
+_PREFIXES = {"w": f"{_OFFICE}wordprocessingml/2006/main", "m": f"{_OFFICE}officeDocument/2006/math"}
 # Strict Open XML has the same elements in other namespaces.
 _STRICT = {
     b"http://purl.oclc.org/ooxml/wordprocessingml/main": _PREFIXES["w"].encode(),
@@ -34,16 +29,14 @@ _OTHERS = {
 }
 
 
-def word_xml_name(name: str) -> str:
-    """Return the qualified name of an element or attribute, such as `w:p`."""
+def qn(name: str) -> str:
+    """Return the qualified name of an element or attribute, such as `w:p`, as python-docx does."""
     prefix, _, local = name.partition(":")
     return f"{{{_PREFIXES[prefix]}}}{local}"
 
 
 @dataclass
 class WordPackage:
-    """The parts of a Word file that are read."""
-
     body: _Element
     styles: _Element | None = None
     numbering: _Element | None = None
@@ -68,14 +61,14 @@ def _read_package(name: str, archive: ZipFile) -> WordPackage:
         what = next((what for part, what in _OTHERS.items() if part in members), _ARCHIVE)
         raise DocumentError(f"{name}: this is {what}")
     root = _parse_package_member(archive, main)
-    if root.tag != word_xml_name("w:document"):
+    if root.tag != qn("w:document"):
         what = next((what for part, what in _OTHERS.items() if part in members), "")
         raise DocumentError(
             f"{name}: this is {what}"
             if what
             else f"{name}: not a Word document (its main part {main} is none); save it as .docx"
         )
-    body = root.find(word_xml_name("w:body"))
+    body = root.find(qn("w:body"))
     if body is None:
         raise DocumentError(f"{name}: the file is broken (no body); get an intact copy")
     related = _related_package_parts(archive, members, main)
@@ -88,8 +81,8 @@ def _read_package(name: str, archive: ZipFile) -> WordPackage:
     settings = read_part("settings")
     for kind, usual in (("footnote", "decimal"), ("endnote", "lowerRoman")):
         holder = read_part(f"{kind}s")
-        notes = [] if holder is None else holder.iterchildren(word_xml_name(f"w:{kind}"))
-        package.notes[kind] = {note.get(word_xml_name("w:id"), ""): note for note in notes}
+        notes = [] if holder is None else holder.iterchildren(qn(f"w:{kind}"))
+        package.notes[kind] = {note.get(qn("w:id"), ""): note for note in notes}
         package.note_formats[kind] = _word_package_note_format((root, settings), kind) or usual
     return package
 
@@ -121,8 +114,8 @@ def _word_package_note_format(roots: tuple[_Element | None, ...], kind: str) -> 
     """Return the number format of notes: the first section's, else that of the settings."""
     for root in roots:
         if root is not None:
-            for properties in root.iter(word_xml_name(f"w:{kind}Pr")):
-                chosen = properties.find(word_xml_name("w:numFmt"))
+            for properties in root.iter(qn(f"w:{kind}Pr")):
+                chosen = properties.find(qn("w:numFmt"))
                 if chosen is not None:
-                    return str(chosen.get(word_xml_name("w:val"), ""))
+                    return str(chosen.get(qn("w:val"), ""))
     return ""

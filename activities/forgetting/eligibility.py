@@ -3,8 +3,6 @@
 Whether a job is closed is Temporal's word, not the repository's.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

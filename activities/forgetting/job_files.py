@@ -4,8 +4,6 @@ After a kill at any moment the next call continues: the names before deletion ar
 original ones.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The checkpoints of a forgotten job in the remote: removed, or named."""
 
-from __future__ import annotations
-
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
 from activities.checkpoints.forgotten_records import (
     ForgottenJob,
@@ -10,8 +8,8 @@ from activities.checkpoints.forgotten_records import (
 )
 from activities.checkpoints.remote import open_remote, remote_checkpoint_area
 from activities.projects.project_remote import project_remote_area
-from config.s3_address import is_s3_address
 from protocol.git_address import git_address_without_user
+from protocol.s3_address import is_s3_address
 from protocol.short_text import first_few
 
 MOST_NAMED = 10

@@ -1,7 +1,5 @@
 """The guards of one tool call, before and after it: declared guards and hooks together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +10,7 @@ from activities.guards.hooks.voters import Hooks
 from activities.guards.matching import GuardSituation, match_guard_groups
 from activities.guards.tool_routes import tools_routed_to_approval
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome, settle_votes
-from activities.job.activity_context import activity_job_id
+from activities.job.activity_context import activity_job_id, activity_schedule_ms
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.runtime import metrics
@@ -20,7 +18,7 @@ from config.guard_files import render_guard_argument
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, GuardPoint, GuardStage, HookEvent
 from protocol.requests import GuardOutcome
-from protocol.short_text import one_line
+from protocol.short_text import shorten_to_start
 from protocol.trace_requests import MOST_CHARACTERS
 
 BY_CONFIGURATION = "approve"
@@ -30,8 +28,6 @@ CONFIGURED = "The agent's configuration asks for approval of each call of this t
 
 @dataclass
 class CallGuards:
-    """The questions about one call, and the decisions so far."""
-
     root: Root
     snapshot: Snapshot
     approved: bool = False
@@ -39,21 +35,13 @@ class CallGuards:
     remarks: list[str] = field(default_factory=list)
     """Decisions other than refusals, for people."""
     trials: list[str] = field(default_factory=list)
-    """Guards on trial that would have refused the call."""
     bypassed_guard: str = ""
     rewritten_arguments: dict[str, Any] = field(default_factory=dict)
-    """Arguments that guards changed or added."""
     rewriters: tuple[str, ...] = ()
-    """The guards that changed arguments."""
 
     def judge_call(
         self, tool: str, arguments: dict[str, Any], *points: GuardPoint
     ) -> VotingOutcome:
-        """Decide about a call before it runs.
-
-        Args:
-            points: Further points beside `before_tool` that apply, such as `phase_end`.
-        """
         rule_voters = [
             self._guard_voter(guard, point, tool)
             for point in ("before_tool", *points)
@@ -89,12 +77,7 @@ class CallGuards:
         return outcome
 
     def judge_stop(self, *, active: bool, subagent: bool = False) -> VotingOutcome:
-        """Ask the hooks about the job's end.
-
-        Args:
-            active: Whether one of them has prevented the end before.
-            subagent: Whether the job works for a project, which has another event.
-        """
+        """Ask the hooks about the end; `active`: prevented before; `subagent`: of a project."""
         event: HookEvent = "SubagentStop" if subagent else "Stop"
         return self._settle_votes(self._hooks.voters(event, stop_hook_active=active), {})
 
@@ -117,7 +100,6 @@ class CallGuards:
     def add_feedback(
         self, tool: str, arguments: dict[str, Any], result: str, after: Files
     ) -> tuple[str, Files]:
-        """Return the text that is added to a result, and the files after hooks ran."""
         now = self._make_situation("after_tool", tool, arguments, result)
         lines = [
             (guard.name, guard.message)
@@ -131,7 +113,6 @@ class CallGuards:
         return "".join(f"\n\n[{name}] {text}" for name, text in lines), after
 
     def judge_reply(self, text: str) -> Guard | None:
-        """Return the guard that refuses a reply."""
         now = self._make_situation("reply", "", {}, text)
         self._try_experiments(now)
         denying = (g for g in self._guards_in_stage() if g.decision == "deny")
@@ -150,14 +131,13 @@ class CallGuards:
         return f"[{', '.join(self.rewriters)} rewrote the call: {changes}]"
 
     def report_outcome(self, outcome: VotingOutcome | None = None) -> GuardOutcome:
-        """Return the outcome for the workflow; only fields that apply are set."""
         report = GuardOutcome()
         if outcome and outcome.guard:
             report.guard = outcome.guard
             if outcome.hook:
                 report.hook = True
             if outcome.denied:
-                report.finding = one_line(redact(outcome.denied), MOST_CHARACTERS)
+                report.finding = shorten_to_start(redact(outcome.denied).strip(), MOST_CHARACTERS)
             if outcome.undecided:
                 report.undecided = True
             metrics.add_refusal_metric(self.snapshot.config.name, outcome.guard)
@@ -188,6 +168,8 @@ class CallGuards:
     def _settle_votes(self, voters: list[Voter], arguments: dict[str, Any]) -> VotingOutcome:
         # A bypass covers one refusal, not one at each point.
         bypass = () if self.bypassed_guard else self.bypass
+        # No signal but the approval itself stands for a person's approval.
+        bypass = [name for name in bypass if name != BY_CONFIGURATION]
         outcome = settle_votes(voters, arguments, approved=self.approved, bypass=bypass)
         if outcome.bypassed_guard:
             self.bypassed_guard = outcome.bypassed_guard
@@ -196,10 +178,7 @@ class CallGuards:
     def _may_be_permitted(
         self, tool: str, outcome: VotingOutcome, voters: list[Voter]
     ) -> VotingOutcome:
-        """Ask the hooks that may answer in a person's place.
-
-        They do not replace a person whom the configuration requires.
-        """
+        """Ask hooks that may answer for a person, unless the configuration requires one."""
         if outcome.guard == BY_CONFIGURATION:
             return outcome
         for voter in self._hooks.voters("PermissionRequest", tool, reason=outcome.asks):
@@ -243,7 +222,9 @@ class CallGuards:
         text: str,
         after: Files | None = None,
     ) -> GuardSituation:
-        return GuardSituation.from_snapshot(self.snapshot, point, tool, arguments, text, after)
+        remembers = any(guard.match.history for guard in self.snapshot.config.rules)
+        now = activity_schedule_ms() if remembers else None
+        return GuardSituation.from_snapshot(self.snapshot, point, tool, arguments, text, after, now)
 
     @cached_property
     def _hooks(self) -> Hooks:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from activities.checkpoints import Files, FilesError, PathRefused
-from activities.guards.field_changes import find_field_change
+from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, diff_files
+from activities.guards.call_memory import matches_history
 from activities.job.conversation import Conversation
 from activities.job.conversation_calls import list_tools_run
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import is_secret
 from activities.text.safe_text import split_lines
 from config.regexes import compile_cached_pattern, regexes_that_may_match
-from config.schema.guards import Guard, GuardPoint, Match
+from config.schema.guards import FieldMatch, Guard, GuardPoint, Match
 from protocol.phase import PhaseKind
 from protocol.tools import READ_LINES
 
@@ -34,13 +35,13 @@ class GuardSituation:
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     text: str = ""
-    """The text of a reply or a tool's result."""
     after: Files | None = None
-    """The files after the call, once they are known."""
     todo: str = ""
-    """The current todo's text."""
     conversation: Conversation | None = None
-    """The phase's conversation up to the call."""
+    calls: Files | None = None
+    """The calls that guards remember."""
+    time_ms: int | None = None
+    """When the call is made; None if it is not known."""
 
     @classmethod
     def from_snapshot(
@@ -51,8 +52,8 @@ class GuardSituation:
         arguments: dict[str, Any] | None = None,
         text: str = "",
         after: Files | None = None,
+        time_ms: int | None = None,
     ) -> GuardSituation:
-        """Return the situation at a checkpoint."""
         phase = snapshot.state.phase
         todo = phase.current
         return cls(
@@ -66,11 +67,12 @@ class GuardSituation:
             after,
             todo.content if todo else "",
             snapshot.conversation,
+            snapshot.calls,
+            time_ms,
         )
 
     @property
     def tools_run(self) -> frozenset[str]:
-        """Return the tools that were run since the current todo began."""
         return list_tools_run(self.conversation) if self.conversation else frozenset()
 
 
@@ -94,10 +96,16 @@ def match_guard_groups(guard: Guard, now: GuardSituation) -> dict[str, str] | No
         return None
     if match.todo is not None and not compile_cached_pattern(match.todo).search(now.todo):
         return None
-    if match.reads_lines is not None and not _matches_line_limit(match.reads_lines, now):
+    if match.reads_lines is not None and (
+        (count_lines_for_matching(now) or 0) <= match.reads_lines
+    ):
         return None
     if match.changes and (
         now.after is None or not find_field_change(now.files, now.after, match.changes)
+    ):
+        return None
+    if match.history and not (
+        now.calls and matches_history(match.history, now.calls, now.arguments, now.time_ms)
     ):
         return None
     # Last, because it reads the conversation.
@@ -160,7 +168,6 @@ def _guard_content_applies(match: Match, now: GuardSituation) -> bool:
 
 
 def guard_matched_length(match: Match, now: GuardSituation) -> int:
-    """Return the length of the content."""
     return sum(map(len, _examined_texts(match, now)))
 
 
@@ -184,11 +191,6 @@ def _argument_texts_to_match(value: Any) -> Iterator[str]:
             yield from _argument_texts_to_match(inner)
 
 
-def _matches_line_limit(lines: int, now: GuardSituation) -> bool:
-    read = count_lines_for_matching(now)
-    return read is not None and read > lines
-
-
 def count_lines_for_matching(now: GuardSituation) -> int | None:
     """Return how many lines a read would return, and the file's total; None if unreadable."""
     try:
@@ -206,10 +208,81 @@ def count_lines_for_matching(now: GuardSituation) -> int | None:
 
 
 def _matches_guard_content(text: str, match: Match) -> bool:
-    """Return whether the text matches one of the content patterns."""
     return any(
         "value" not in compile_cached_pattern(pattern).groupindex
         or is_secret(hit, match.random or 0)
         for pattern in regexes_that_may_match(tuple(match.content), text)
         for hit in compile_cached_pattern(pattern).finditer(text)
     )
+
+
+NAMES = ("id", "name", "key")
+"""Keys that identify the entries of a list, so that moving an entry changes nothing."""
+
+
+def find_field_change(before: Files, after: Files, match: FieldMatch) -> str | None:
+    """Return the first such field that differs, as `feature-list.json: login.tested`, or None."""
+    for change in diff_files(before, after):
+        if not any(fnmatchcase(change.path, pattern) for pattern in match.path):
+            continue
+        if change.new is not None and change.new.kind == "link":
+            # Another name might lead to the same file.
+            return f"{change.path}, which became a link"
+        old = _json_field_values(before, change.old, match.field)
+        new = _json_field_values(after, change.new, match.field)
+        for place in sorted(old.keys() | new.keys()):
+            # Absent, null and false all mean: not set.
+            if (old.get(place) or None) != (new.get(place) or None):
+                return f"{change.path}: {place}"
+    return None
+
+
+def _json_field_values(files: Files, entry: FileEntry | None, field: str) -> dict[str, Any]:
+    if entry is None or entry.kind != "file":
+        return {}
+    try:
+        content = json.loads(files.read_entry(entry), object_pairs_hook=_keep_repeated_json_fields)
+        return dict(_find_field_values(content, (), tuple(field.split("."))))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _keep_repeated_json_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Keep all values of a doubled key: one reader takes the first of them and another the last."""
+    collected: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        collected.setdefault(key, []).append(value)
+    return {key: values if len(values) > 1 else values[0] for key, values in collected.items()}
+
+
+def _find_field_values(
+    value: Any, path: tuple[str, ...], field: tuple[str, ...]
+) -> Iterator[tuple[str, Any]]:
+    if path and _matches_field(path, field):
+        yield ".".join(path), value
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _find_field_values(inner, (*path, str(key)), field)
+    elif isinstance(value, list):
+        counts: dict[str, int] = {}
+        for place, inner in enumerate(value):
+            name = _field_entry_name(inner) or str(place)
+            counts[name] = counts.get(name, 0) + 1
+            yield from _find_field_values(
+                inner, (*path, name if counts[name] == 1 else f"{name}#{place}"), field
+            )
+
+
+def _matches_field(path: tuple[str, ...], field: tuple[str, ...]) -> bool:
+    if len(field) == 1:
+        return path[-1] == field[0]
+    return len(path) == len(field) and all(
+        want in ("*", have) for want, have in zip(field, path, strict=True)
+    )
+
+
+def _field_entry_name(entry: Any) -> str | None:
+    if not isinstance(entry, dict):
+        return None
+    return next((f"{entry[key]}" for key in NAMES if isinstance(entry.get(key), (str, int))), None)

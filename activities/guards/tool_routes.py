@@ -1,7 +1,5 @@
 """Routes of calls that hooks have a say in."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 
 from activities.guards.hooks.voters import matching_hooks
@@ -29,15 +27,12 @@ def tools_routed_to_approval(config: AgentConfig) -> set[str]:
     """Return the tools whose calls a person approves. Raises KeyError for an unknown tool."""
     if not config.approve:
         return set()
-    return {
-        entry.name for entry in select_registered_tools(config.approve, agent_tools_by_name(config))
-    }
+    known = agent_tools_by_name(config)
+    return {entry.name for entry in select_registered_tools(config.approved_tools, known)}
 
 
 def guarded_route(config: AgentConfig, entry: Tool) -> ToolRoute:
-    """Return the tool's route. With hooks it is a regular activity, since their processes may do
-    anything.
-    """
+    """Return the route: with hooks a regular activity, since their processes may do anything."""
     route = entry.route
     hooks = [hook for event in CALL_EVENTS for hook in matching_hooks(config, event, entry.name)]
     if hooks:

@@ -4,8 +4,6 @@ After a rewrite the other voters vote again. A voter that has rewritten may not 
 there are at most as many rounds as voters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -16,8 +14,6 @@ STRENGTH: dict[VoteDecision, int] = {"deny": 3, "ask": 2, "rewrite": 1}
 
 @dataclass(frozen=True)
 class Vote:
-    """A voter's decision."""
-
     decision: VoteDecision
     reason: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -31,8 +27,6 @@ ALLOW = Vote("allow")
 
 @dataclass(frozen=True)
 class Voter:
-    """A guard or hook: its name, and its function from arguments to a vote."""
-
     name: str
     ask: Callable[[dict[str, Any]], Vote]
     costly: bool = False
@@ -41,11 +35,8 @@ class Voter:
 
 @dataclass(frozen=True)
 class VotingOutcome:
-    """The combined decision."""
-
     arguments: dict[str, Any]
     denied: str = ""
-    """Why the call is not run."""
     asks: str = ""
     """What a person has to approve."""
     guard: str = ""
@@ -57,7 +48,6 @@ class VotingOutcome:
     bypassed_guard: str = ""
     """The voter whose refusal was bypassed."""
     rewriters: tuple[str, ...] = ()
-    """The voters that rewrote, in order."""
 
 
 def settle_votes(

@@ -1,13 +1,12 @@
 """How an activity opens the checkpoint it starts from."""
 
-from __future__ import annotations
-
+import time
 from functools import partial
 
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
-from activities.job.checkpoint_fetch import fetch_snapshot
+from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.checkpoint_push import push_soon
 from activities.job.snapshot import Snapshot
 from activities.runtime import tracing
@@ -16,7 +15,6 @@ from protocol.requests import JobPosition
 
 
 def activity_job_id() -> str:
-    """Return the running job's id, which is the workflow's id."""
     workflow_id = activity.info().workflow_id
     if workflow_id is None:
         raise RuntimeError("this activity was not started by a workflow")
@@ -39,21 +37,13 @@ def activity_schedule_ms() -> int:
 
 
 def activity_effect_key() -> str:
-    """Return the key of this activity's outside effects, shared by its retries.
-
-    Activities after a reset or a rewind have other keys.
-    """
+    """Return the key of this activity's outside effects: the same for retries only."""
     info = activity.info()
     return f"{info.workflow_run_id}.{info.activity_id}"
 
 
 def check_activity_root(root: Root, root_id: str, remote: str = "") -> None:
-    """Refuse a job from another workspaces root, unless a remote connects the two.
-
-    Raises:
-        RootError: The root is gone, such as an unmounted disk.
-        ApplicationError: WrongRoot.
-    """
+    """Refuse a job from another workspaces root, unless a remote connects the two."""
     root.check_presence()
     if root_id != root.id and not remote:
         raise typed_failure(
@@ -70,11 +60,7 @@ def open_activity_snapshot(root: Root, request: JobPosition) -> Snapshot:
 
     With a remote, a missing checkpoint is fetched, and saved ones are pushed.
 
-    Raises:
-        RootError: The root is gone.
-        ApplicationError: WrongRoot.
-        CheckpointMissing: neither the store nor the remote has it.
-        RemoteUnavailable, GitNotInstalled: it is not here, and the remote cannot be reached.
+    Raises RootError, ApplicationError, CheckpointMissing, RemoteUnavailable, GitNotInstalled.
     """
     check_activity_root(root, request.root, request.remote)
     try:
@@ -87,3 +73,35 @@ def open_activity_snapshot(root: Root, request: JobPosition) -> Snapshot:
         snapshot.on_save = partial(push_soon, root, request.remote)
     tracing.trace_activity_position(snapshot.config.name, snapshot.state.phase.number, request.step)
     return snapshot
+
+
+PATIENCE_SECONDS = 5.0
+"""Seconds within which the host that made a checkpoint, if alive, has pushed it."""
+POLL_SECONDS = 0.1
+
+
+def fetch_snapshot(root: Root, job: str, url: str, commit: str) -> Snapshot:
+    """Fetch a missing checkpoint as soon as the remote has it."""
+    checkpoints = open_checkpoints(root, job, create=True)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        # The commit itself is here, so a part of it is missing.
+        refetch = checkpoints.has_commit(commit)
+        fetch_remote_checkpoints(url, job, checkpoints, refetch=refetch)
+        try:
+            return Snapshot.load(checkpoints, commit)
+        except CheckpointMissing:
+            if refetch or time.monotonic() > until:
+                raise
+        time.sleep(POLL_SECONDS)
+
+
+def fetch_job(root: Root, job: str, url: str, newest: str) -> None:
+    """Fetch everything the remote has of a job; existing objects too if its newest checkpoint is
+    damaged.
+
+    Raises RemoteUnavailable, GitNotInstalled, OSError.
+    """
+    checkpoints = open_checkpoints(root, job, create=True)
+    damaged = checkpoints.has_commit(newest) and not checkpoints.is_intact(newest)
+    fetch_remote_checkpoints(url, job, checkpoints, refetch=damaged)

@@ -4,8 +4,6 @@ A brief is Markdown, plain text, or the text of a document. What a reader does n
 (code, comments, quotes, struck text, front matter) says nothing.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -71,7 +69,6 @@ class Block:
 
 
 def is_led_by(following: Block | None, block: Block) -> bool:
-    """Return whether a list or table begins after the block that the block may lead to."""
     if following is None or following.kind not in ("entry", "row"):
         return False
     if len(following.lists) > len(block.lists):
@@ -88,7 +85,6 @@ def _markdown() -> MarkdownIt:
 
 
 def read_blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a text without what says nothing."""
     tokens = _markdown().parse("\n".join(_shown_lines(text)))
     blocks = list(_blocks_of(tokens))
     sizes = Counter(block.lists for block in blocks if block.kind == "entry")
@@ -99,7 +95,6 @@ def read_blocks(text: str) -> Iterator[Block]:
 
 
 def _shown_lines(text: str) -> list[str]:
-    """Return the lines; those of code, comments, quotes and front matter are empty."""
     folded = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = _without_fences(_without_front_matter(folded.replace("\f", " ").split("\n")))
     shown = _without_indented_code(_without_comments("\n".join(lines)).split("\n"))
@@ -124,15 +119,15 @@ def _is_numbered_heading(lines: list[str], place: int) -> bool:
     """Return whether a line is the heading of a section by its number: one between blank lines,
     with text below it, or with a heading whose number goes on from its own.
     """
-    found = _SECTION.match(lines[place])
-    if found is None or any(line.strip() for line in lines[max(0, place - 1) : place]):
+    section = _SECTION.match(lines[place])
+    if section is None or any(line.strip() for line in lines[max(0, place - 1) : place]):
         return False
     below = lines[place + 1 : place + 4]
     following = next((line for line in below if line.strip()), "")
-    if not below or below[0].strip() or not following or not _looks_like_heading(found["title"]):
+    if not below or below[0].strip() or not following or not _looks_like_heading(section["title"]):
         return False
-    deeper = following.strip().startswith(f"{found['number']}.") and _SECTION.match(following)
-    return bool(deeper) or ("." in found["number"] and not _ANY_MARKER.match(following))
+    deeper = following.strip().startswith(f"{section['number']}.") and _SECTION.match(following)
+    return bool(deeper) or ("." in section["number"] and not _ANY_MARKER.match(following))
 
 
 def _without_indented_code(lines: list[str]) -> list[str]:

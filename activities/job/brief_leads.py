@@ -3,8 +3,6 @@
 A list may also stand within a sentence: "It shall: a) parse; b) print."
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +14,6 @@ from activities.text.statement_words import any_word, heading_words, statement_w
 from protocol.short_text import shorten_to_start
 
 MAX_LEAD = 160
-"""Longest lead-in before a list entry, in characters."""
 Mode = Literal["binds", "open", "background", "example"]
 """What a list or section makes of its entries: each is asked for, its own words decide, only words
 of obligation count, or nothing counts."""
@@ -30,14 +27,11 @@ _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xi
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What stands before a list: words that its entries continue, and what it makes of them."""
-
     text: str = ""
     mode: Mode = "open"
 
 
 def lead_of(sentence: str, outer: Lead) -> Lead:
-    """Return what a lead-in makes of the list after it."""
     said = sentence.strip().rstrip(": ")
     mode = heading_mode(heading_words(said))
     if mode != "open":
@@ -58,7 +52,6 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
 
 
 def introduces(sentence: str) -> bool:
-    """Return whether a sentence before a list leads to it."""
     ending = sentence.rstrip(" *_")[-1:]
     return ending not in ".!?" or _FOLLOWING.search(sentence) is not None
 
@@ -89,7 +82,6 @@ def heading_mode(words: str) -> Mode:
 
 
 def inline_marks(text: str) -> list[re.Match[str]]:
-    """Return the marks of a list within a text: two or more that count up from the first."""
     found = list(_MARK.finditer(text))
     for names in (
         [chr(ord("a") + n) for n in range(26)],

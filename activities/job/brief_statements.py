@@ -1,10 +1,11 @@
-"""The statements of a job's brief: what its sentences and lists ask for, found by code."""
+"""The statements of a job's brief: what its sentences and lists ask for, found by code.
 
-from __future__ import annotations
+A list may also stand within a sentence: "It shall: a) parse; b) print."
+"""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from activities.job.brief_blocks import Block, is_led_by, read_blocks
 from activities.job.brief_leads import (
@@ -18,6 +19,7 @@ from activities.job.brief_leads import (
     split_inline_list,
 )
 from activities.job.named_results import named_results
+from activities.job.statement_checks import find_taken_files
 from activities.text.indicators import shipped_indicators
 from activities.text.instructing import heading_asks, sentence_force
 from activities.text.obligations import has_obligation
@@ -27,8 +29,9 @@ from activities.text.statement_words import heading_words
 from protocol.short_text import one_line
 
 MAX_TEXT = 400
-"""Longest text of a statement, in characters."""
 MAX_HEADING = 120
+LEAST_WORDS = 3
+"""Words of a sentence that may ask for something: a greeting has fewer."""
 _LABEL_LINE = re.compile(r"(?<=\n)[^\W\d_a-z][\w-]{1,20}(?: [\w-]{1,20})?:(?=[ \t]+\S)")
 _SMALL_START = re.compile(r"(?<=[^\W_]{3})[.!](?=\s+[a-z])|(?<=\.[a-z]{2})[.!](?=\s+[a-z])")
 """Where a sentence ends and the next begins with a small letter."""
@@ -42,7 +45,6 @@ class Statement:
     text: str
     path: str
     line: int
-    """Line of the file, from 1."""
     heading: str = ""
     """The nearest heading above it; empty without one."""
     paths: tuple[str, ...] = ()
@@ -59,12 +61,21 @@ class _Section:
 
 
 def brief_statements(text: str, path: str) -> list[Statement]:
-    """Return the statements of a brief in order.
+    statements = _Reader(path).read(list(read_blocks(text)))
+    paths = {path for each in statements for path in each.paths}
+    taken = [find_taken_files(each.text, paths) for each in statements]
+    gone = set().union(*taken)
+    return [
+        replace(each, paths=tuple(p for p in each.paths if p in own or p not in gone))
+        for each, own in zip(statements, taken, strict=True)
+    ]
 
-    Args:
-        path: The brief's own path; it is never among the files named as results.
-    """
-    return _Reader(path).read(list(read_blocks(text)))
+
+def unread_sentences(text: str) -> list[str]:
+    """Return the sentences of a brief in which nothing was found that is asked for."""
+    reader = _Reader("")
+    reader.read(list(read_blocks(text)))
+    return reader.unread
 
 
 class _Reader:
@@ -74,6 +85,8 @@ class _Reader:
         self._path = path
         self._abbreviations = shipped_indicators().abbreviations
         self._found: list[Statement] = []
+        self.unread: list[str] = []
+        """Sentences that ask for nothing, except those below headings of background."""
         self._sections: list[_Section] = []
         self._leads: dict[int, Lead] = {}
         self._bases: dict[int, Lead] = {}
@@ -130,7 +143,6 @@ class _Reader:
         return Lead(mode=self._mode)
 
     def _lead_before(self, block: Block | None, outer: Lead) -> Lead:
-        """Return the lead of a list that begins after the block."""
         if block is None or block.kind in ("heading", "row"):
             if block is not None and block.text.rstrip().endswith(":") and self._sections[-1].asks:
                 return Lead(block.text.strip(), "binds")
@@ -147,12 +159,12 @@ class _Reader:
         if block.kind == "row":
             self._read_row(block, lead)
             return
-        own = (
+        block_lead = (
             lead
             if block.kind == "entry"
             else Lead(mode="open" if lead.mode == "binds" else lead.mode)
         )
-        parts = list(self._parts(block.text, own))
+        parts = list(self._parts(block.text, block_lead))
         for number, (text, offset, part_lead) in enumerate(parts):
             line = block.line + block.text.count("\n", 0, offset)
             last = number == len(parts) - 1
@@ -164,6 +176,13 @@ class _Reader:
             answered = not last and _ANSWERS.match(parts[number + 1][0]) and text.endswith("?")
             if _is_wanted(text, part_lead) and not answered:
                 self._add(f"{short_lead(part_lead)}{text}", line)
+            elif (
+                part_lead.mode == "open"
+                and not answered
+                and not text.endswith(":")
+                and (block.kind == "entry" or len(text.split()) >= LEAST_WORDS)
+            ):
+                self.unread.append(one_line(text, MAX_HEADING))
 
     def _parts(self, text: str, lead: Lead) -> Iterator[tuple[str, int, Lead]]:
         """Yield sentences and entries of lists within the text: each with offset and lead.
@@ -172,12 +191,12 @@ class _Reader:
         """
         rest: Mode = "open" if lead.mode == "binds" else lead.mode
         for number, (sentence, offset) in enumerate(self._sentences(text)):
-            own = lead if number == 0 else Lead(mode=rest)
-            yield from split_inline_list(sentence, offset, own)
+            sentence_lead = lead if number == 0 else Lead(mode=rest)
+            yield from split_inline_list(sentence, offset, sentence_lead)
 
     def _sentences(self, text: str) -> list[tuple[str, int]]:
         """Return the sentences with their offsets; a list within the text stays in one."""
-        found: list[tuple[str, int]] = []
+        sentences: list[tuple[str, int]] = []
         start = 0
         marks = inline_marks(text)
         ends = [
@@ -190,19 +209,19 @@ class _Reader:
                 continue
             if text[start:stop].strip() and stop >= start:
                 blank = len(text[start:stop]) - len(text[start:stop].lstrip())
-                found.append((text[start:stop].strip(), start + blank))
+                sentences.append((text[start:stop].strip(), start + blank))
             start = following
-        return found or [(text.strip(), 0)]
+        return sentences or [(text.strip(), 0)]
 
     def _read_row(self, block: Block, lead: Lead) -> None:
         cells = [cell for cell in block.cells if cell.strip()]
         words = [heading_words(column) for column in block.columns]
         demanded = any(heading_mode(column) == "binds" for column in words)
         if lead.mode == "background":
-            wanted = any(map(_is_obligation, cells))
+            is_wanted = any(map(_is_obligation, cells))
         else:
-            wanted = demanded or lead.mode == "binds" or any(map(_is_obligation, cells))
-        if wanted and cells:
+            is_wanted = demanded or lead.mode == "binds" or any(map(_is_obligation, cells))
+        if is_wanted and cells:
             self._add(f"{short_lead(lead)}{' | '.join(cells)}", block.line)
 
     def _add(self, text: str, line: int) -> None:
@@ -237,7 +256,6 @@ def _is_wanted(text: str, lead: Lead) -> bool:
 
 
 def _is_obligation(text: str) -> bool:
-    """Return whether it binds by a word of obligation or forbids."""
     if has_obligation(text):
         return True
     return _FORBIDS.match(text) is not None and sentence_force(text) == "asks"

@@ -3,13 +3,12 @@
 A checkpoint is pushed soon after it is made; of several only the newest. A model call pushes the
 one it starts from at once and waits for it before it returns, so a lost host costs at most the step
 in flight. An unreachable remote delays no step: it is tried again, and gets what it missed, if need
-be from another process (`unpushed_checkpoint`).
+be from another process (`UnpushedCheckpoint`).
 """
-
-from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import threading
 import time
 from concurrent.futures import Future
@@ -18,22 +17,74 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
+from pydantic import Field
 from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
 from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
-from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.journal import PushStaging
 from activities.checkpoints.remote import push_to_remote
 from activities.checkpoints.repository_owner import read_owner
-from activities.job.unpushed_checkpoint import (
-    UnpushedCheckpoint,
-    list_unpushed,
-    read_unpushed,
-    record_unpushed,
-    remove_unpushed,
-)
+from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.redaction.secrets import redact
+from protocol.data_model import Data
 from protocol.short_text import one_line
+
+FILE = "unpushed.json"
+
+
+class UnpushedCheckpoint(Data):
+    """The newest checkpoint that the remote lacks, in a file of the job's repository.
+
+    All processes of a workspaces root share it. So none that tries again later moves the remote
+    back to an older checkpoint, and a process that starts pushes what an earlier one could not: the
+    job may have ended meanwhile, or wait for a person, and has no step that would push it.
+    """
+
+    job: str
+    url: str
+    commit: str
+    run: str
+    """Id of the workflow run that made it."""
+    tags: dict[str, str] = Field(default_factory=dict)
+    """Tags that the remote lacks, with their commits."""
+
+
+def record_unpushed(repository: Path, checkpoint: UnpushedCheckpoint) -> UnpushedCheckpoint | None:
+    """Write the file with the tags that it had; return what it has, None if that fails."""
+    if before := read_unpushed(repository):
+        tags = before.tags | checkpoint.tags
+        checkpoint = checkpoint.model_copy(update={"tags": tags})
+    draft = repository / f"{FILE}.{secrets.token_hex(6)}"
+    try:
+        draft.write_text(checkpoint.model_dump_json())
+        draft.replace(repository / FILE)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        return None
+    return checkpoint
+
+
+def read_unpushed(repository: Path) -> UnpushedCheckpoint | None:
+    """Return the checkpoint; None if the remote has all, or the file is damaged."""
+    try:
+        return UnpushedCheckpoint.model_validate_json((repository / FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def remove_unpushed(repository: Path, pushed: UnpushedCheckpoint | None) -> None:
+    """Remove the file, unless another process has recorded a later checkpoint meanwhile."""
+    if read_unpushed(repository) == pushed:
+        with suppress(OSError):
+            (repository / FILE).unlink(missing_ok=True)
+
+
+def list_unpushed(root: Root) -> list[UnpushedCheckpoint]:
+    unpushed = map(read_unpushed, list_job_repositories(root))
+    return [each for each in unpushed if each is not None]
+
 
 log = logging.getLogger("longhaul.remote")
 
@@ -42,11 +93,8 @@ SOON_SECONDS = 0.15
 FIRST_DELAY, LONGEST_DELAY = 2.0, 60.0
 """Delays before a failed remote is tried again; each is twice the one before."""
 JOIN_SECONDS = 10.0
-"""How long a model call waits for its push."""
 END_SECONDS = 20.0
-"""How long a phase end waits."""
 MAX_CONCURRENT_PUSHES = 4
-"""Most concurrent pushes of a process."""
 MAX_IDLE = 1000
 _FAILURES = (RemoteUnavailable, GitNotInstalled, CheckpointMissing, OSError, pygit2.GitError)
 
@@ -70,7 +118,6 @@ class JobPusher:
         self._tags: dict[str, str] = {}
         self._requested = self._pushed = 0
         self._attempts_started = self._attempts_ended = 0
-        """Number of attempts started."""
         self._due = 0.0
         self._delay = FIRST_DELAY
         self._is_known = False
@@ -78,7 +125,6 @@ class JobPusher:
         self._thread: threading.Thread | None = None
         self._waits: list[_PushWait] = []
         self._recorded: UnpushedCheckpoint | None = None
-        """What this process has recorded last as unpushed."""
         self._taken_over = ""
         """The commit that an earlier process could not push."""
         self.failure = ""
@@ -89,7 +135,6 @@ class JobPusher:
         return self._thread is None
 
     def note_checkpoint(self, commit: str, run: str) -> None:
-        """Note a new checkpoint, made in the workflow run with that id."""
         with self._lock:
             if self._pushed == self._requested:
                 self._due = time.monotonic() + SOON_SECONDS
@@ -99,12 +144,7 @@ class JobPusher:
     def push_now(
         self, commit: str, run: str, tags: dict[str, str] | None = None, *, hard: bool = False
     ) -> Future[str]:
-        """Push a checkpoint now; return why it failed, or empty.
-
-        Args:
-            tags: New tags with their commits.
-            hard: Try even if the remote has just failed.
-        """
+        """Push a checkpoint now; return why it failed, or empty."""
         with self._lock:
             self._record_commit(commit, run, tags or {})
             wait = _PushWait(self._requested, self._attempts_started + 1 if hard else 0, Future())
@@ -116,17 +156,15 @@ class JobPusher:
             return wait.future
 
     def push_rest(self) -> Future[str]:
-        """Push everything pending now."""
         with self._lock:
             commit, run = self._commit, self._run
         return self.push_now(commit, run, hard=True)
 
-    def take_over(self, left: UnpushedCheckpoint) -> None:
-        """Push what an earlier process could not, unless this one has a later checkpoint."""
+    def take_over(self, unpushed: UnpushedCheckpoint) -> None:
         with self._lock:
             if not self._commit:
-                self._recorded, self._taken_over = left, left.commit
-                self._record_commit(left.commit, left.run, left.tags)
+                self._recorded, self._taken_over = unpushed, unpushed.commit
+                self._record_commit(unpushed.commit, unpushed.run, unpushed.tags)
                 self._start_thread()
 
     def record_rest(self) -> None:
@@ -191,14 +229,14 @@ class JobPusher:
         recorded one, and if the file is gone, another process has pushed it or a later one.
         """
         repository = self._root.repository(self._job)
-        left = read_unpushed(repository)
+        unpushed = read_unpushed(repository)
         if self._has_recorded(commit, tags):
-            if left is None:
+            if unpushed is None:
                 return ""
-            commit, run = left.commit, left.run
-        failure = self._try_push(commit, run, {**(left.tags if left else {}), **tags})
+            commit, run = unpushed.commit, unpushed.run
+        failure = self._try_push(commit, run, {**(unpushed.tags if unpushed else {}), **tags})
         if not failure:
-            remove_unpushed(repository, left)
+            remove_unpushed(repository, unpushed)
         return failure
 
     def _has_recorded(self, commit: str, tags: dict[str, str]) -> bool:
@@ -211,10 +249,10 @@ class JobPusher:
 
     def _record_unpushed(self, commit: str, run: str, tags: dict[str, str]) -> None:
         if not self._has_recorded(commit, tags):
-            left = UnpushedCheckpoint(
+            unpushed = UnpushedCheckpoint(
                 job=self._job, url=self._url, commit=commit, run=run, tags=tags
             )
-            self._recorded = record_unpushed(self._root.repository(self._job), left)
+            self._recorded = record_unpushed(self._root.repository(self._job), unpushed)
 
     def _try_push(self, commit: str, run: str, tags: dict[str, str]) -> str:
         try:
@@ -262,7 +300,6 @@ class JobPusher:
         self.failure = failure
 
     def _finish_waits(self) -> None:
-        """End the waits that are over."""
         for wait in list(self._waits):
             pushed = self._pushed >= wait.ticket
             if pushed or (self.failure and self._attempts_ended >= wait.attempt):
@@ -276,15 +313,12 @@ def _push_failure_line(text: str) -> str:
 
 
 class PushRegistry:
-    """All pushes of this process."""
-
     def __init__(self) -> None:
         self._jobs: dict[Path, JobPusher] = {}
         self._lock = threading.Lock()
         self._slots = threading.Semaphore(MAX_CONCURRENT_PUSHES)
 
     def for_job(self, root: Root, job: str, url: str) -> JobPusher:
-        """Return the pusher of one job."""
         with self._lock:
             if len(self._jobs) > MAX_IDLE:
                 self._jobs = {key: each for key, each in self._jobs.items() if not each.is_idle}
@@ -294,7 +328,6 @@ class PushRegistry:
             return self._jobs[path]
 
     def flush(self, seconds: float) -> None:
-        """Push the rest before the process ends, for at most this long."""
         until = time.monotonic() + seconds
         with self._lock:
             waits = [each.push_rest() for each in self._jobs.values() if not each.is_idle]
@@ -306,28 +339,23 @@ class PushRegistry:
                 each.record_rest()
 
     def push_leftovers(self, root: Root) -> None:
-        """Begin to push what earlier processes of this root could not.
-
-        In a thread: a root may have very many jobs, and a start must not wait for its disk.
-        """
+        """Begin to push what earlier processes of this root could not, in a thread."""
         threading.Thread(target=self._take_over_all, args=(root,), daemon=True).start()
 
     def _take_over_all(self, root: Root) -> None:
-        for left in list_unpushed(root):
-            self.for_job(root, left.job, left.url).take_over(left)
+        for unpushed in list_unpushed(root):
+            self.for_job(root, unpushed.job, unpushed.url).take_over(unpushed)
 
 
 PUSHES = PushRegistry()
 
 
 def _current_pusher(root: Root, url: str) -> tuple[JobPusher, str]:
-    """Return the running job's pusher and its workflow run."""
     info = activity.info()
     return PUSHES.for_job(root, info.workflow_id or "", url), info.workflow_run_id or ""
 
 
 def push_soon(root: Root, url: str, commit: str) -> None:
-    """Schedule a push of the running job's checkpoint."""
     pushing, run = _current_pusher(root, url)
     pushing.note_checkpoint(commit, run)
 
@@ -341,10 +369,7 @@ class BackgroundPush:
         self._future: Future[str] | None = None
 
     def start(self, tag: str = "") -> None:
-        """Begin, unless already begun.
-
-        With a tag that was set on the checkpoint, push even if the remote has just failed.
-        """
+        """Begin, unless already begun; a new tag is pushed even if the remote has just failed."""
         if self._pusher_and_run and self._future is None:
             pushing, run = self._pusher_and_run
             tags = {tag: self._commit} if tag else {}

@@ -1,7 +1,5 @@
 """Messages of checkpoints that begin or add something; they are read again to find these."""
 
-from __future__ import annotations
-
 _FORKED = "forked from "
 _BEGINS = " begins: "
 _REPLY = "reply: "

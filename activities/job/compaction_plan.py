@@ -7,8 +7,6 @@ newest reply, which the model has not seen, are cleared only if they do not fit 
 and its result are never separated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -37,10 +35,6 @@ class MessageSize(NamedTuple):
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """Message numbers: results and written texts below `cleared` become placeholders, all below
-    `folded` are summarised.
-    """
-
     cleared: int
     folded: int
     unseen: int = 0
@@ -58,17 +52,6 @@ def plan_compaction(
     *,
     hard: bool,
 ) -> CompactionPlan:
-    """Plan what is shown from now on.
-
-    Args:
-        pieces: Every message of the phase, oldest first.
-        opening: Number of messages that open the phase and always stay.
-        present: What is shown now; nothing removed comes back.
-        fixed: Tokens of everything that is not conversation (tools, todo list).
-        limit: Most tokens of a request.
-        hard: The endpoint reported the request as too long: fold even if clearing seems enough, and
-            the last exchange too if necessary.
-    """
     planner = _CompactionPlanner(pieces, opening, present, fixed, limit, hard)
     newest = planner.newest
     few = _oldest_uncompacted_result(pieces)
@@ -82,8 +65,6 @@ def plan_compaction(
 
 
 class _CompactionPlanner:
-    """The sizes from which a plan is chosen; arguments as for `plan_compaction`."""
-
     def __init__(
         self,
         pieces: Sequence[MessageSize],
@@ -104,7 +85,6 @@ class _CompactionPlanner:
         """Indexes where the summarised part may end."""
 
     def size(self, plan: CompactionPlan, folded: int) -> int:
-        """Return the request's tokens if the messages before `folded` are summarised."""
         summary = SUMMARY_TOKENS if folded > self.opening else 0
         tokens = 0
         for number, piece in enumerate(self.pieces[folded:], folded):
@@ -132,7 +112,6 @@ class _CompactionPlanner:
         return replace(plan, spared=tuple(sorted(plan.spared)))
 
     def clear_written_texts(self, plan: CompactionPlan) -> CompactionPlan:
-        """Return the plan that also clears the newer texts that stand in files, if necessary."""
         if self.newest <= plan.cleared or self.size(plan, self.start) <= ENOUGH * self.limit:
             return plan
         results = (n for n in range(plan.cleared, self.newest) if self.pieces[n].role == "tool")
@@ -155,7 +134,6 @@ class _CompactionPlanner:
         return replace(plan, cleared=max(plan.cleared, folded), folded=folded, spared=spared)
 
     def fits(self, plan: CompactionPlan) -> bool:
-        """Whether the request is within the limit, with the newest reply unchanged."""
         size = self.size(plan, max(plan.folded, self.start))
         return plan.folded <= self.newest and size <= self.limit
 

@@ -46,13 +46,10 @@ Your last summary left out: {missing}. Write it again with these in it."""
 
 @dataclass(frozen=True)
 class RequiredSummaryMentions:
-    """What a summary must mention."""
-
     todos: Sequence[Todo]
     paths: Sequence[str]
 
     def missing_from(self, summary: str) -> RequiredSummaryMentions:
-        """Return what the summary omits."""
         return RequiredSummaryMentions(
             [todo for todo in self.todos if not _summary_mentions_todo(summary, todo)],
             [path for path in self.paths if path not in summary],
@@ -66,7 +63,6 @@ class RequiredSummaryMentions:
 
     @property
     def text(self) -> str:
-        """Return it as a section of a summary."""
         todos = [f"- todo {todo.id}: {todo.content[:TODO_CHARACTERS]}" for todo in self.todos]
         lines = ["Open todos:", *todos] if todos else []
         lines += ["Files changed:", *(f"- {path}" for path in self.paths)] if self.paths else []
@@ -74,12 +70,6 @@ class RequiredSummaryMentions:
 
 
 def required_summary_mentions(phase: Phase, changed: list[str]) -> RequiredSummaryMentions:
-    """Return what a summary of this phase must mention; of many files the newest.
-
-    Args:
-        phase: The phase with its todos.
-        changed: Paths changed in the phase, the newest last.
-    """
     paths = [replace_surrogates(path) for path in changed[-MAX_PATHS:]]
     return RequiredSummaryMentions(phase.open_todos, paths)
 
@@ -91,15 +81,6 @@ def summary_request(
     messages: list[dict[str, Any]],
     missing: RequiredSummaryMentions | None,
 ) -> str:
-    """Return the prompt for the summarising model.
-
-    Args:
-        phase: The running phase.
-        required: What the summary must mention.
-        before: The present summary, which the new one replaces.
-        messages: The exchanges to fold.
-        missing: What a first attempt omitted.
-    """
     full_text = "\n\n".join(map(summary_transcript_line, messages))
     transcript = cut_middle(full_text, TRANSCRIPT_CHARACTERS, "[TRUNCATED the middle]")
     return SUMMARY_PROMPT.format(
@@ -114,7 +95,6 @@ def summary_request(
 
 
 def summary_transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTERS) -> str:
-    """Return a message of the conversation as a line of a transcript."""
     text = _clip_summary_source(str(message.get("content") or ""), limit)
     calls = [
         f"{call['function']['name']}({_clip_summary_source(call['function']['arguments'], limit)})"
@@ -124,7 +104,6 @@ def summary_transcript_line(message: dict[str, Any], limit: int = TEXT_CHARACTER
 
 
 def _clip_summary_source(text: str, limit: int) -> str:
-    """Return the first `limit` characters, marked if truncated."""
     return text if len(text) <= limit else f"{text[:limit]} [TRUNCATED]"
 
 
@@ -139,10 +118,7 @@ def complete_context_summary(summary: str, required: RequiredSummaryMentions) ->
 def fallback_summary(
     before: str, messages: list[dict[str, Any]], required: RequiredSummaryMentions
 ) -> str:
-    """Return a replacement for exchanges that no model could summarise: only the calls made.
-
-    An older summary follows it and is marked as older than those calls.
-    """
+    """Return a replacement for exchanges that no model could summarise: only the calls made."""
     calls = [
         f"{call['function']['name']} {call['function']['arguments'][:60]}"
         for message in messages

@@ -11,8 +11,6 @@ between two compactions share their prefix byte for byte.
     recent          the rest, unchanged
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -21,9 +19,15 @@ from typing import Any
 from pydantic import Field
 
 from activities.job.compaction_plan import MessageSize
-from activities.job.conversation import Conversation, Part, token_cache, wire_cache
-from activities.job.message_encoding import MessageEncoding, MessageWeights
-from activities.job.tool_messages import ERROR_PREFIX, WRITTEN
+from activities.job.conversation import (
+    Conversation,
+    MessageEncoding,
+    MessageWeights,
+    Part,
+    token_cache,
+    wire_cache,
+)
+from activities.job.conversation_calls import ERROR_PREFIX, WRITTEN
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.data_model import Data
@@ -46,8 +50,6 @@ Go on with the current todo; what follows is the newest part of the conversation
 
 
 class Compaction(Data):
-    """The content of a checkpoint's `context.json`; message numbers count from 0."""
-
     cleared: int = 0
     folded: int = 0
     unseen: int = 0
@@ -58,8 +60,6 @@ class Compaction(Data):
 
 
 class ContextView:
-    """A conversation as the model sees it."""
-
     def __init__(self, conversation: Conversation, compaction: Compaction) -> None:
         self._conversation = conversation
         self._compaction = compaction
@@ -68,15 +68,9 @@ class ContextView:
 
     @property
     def first_uncleared(self) -> int:
-        """Return the number of the first message that is shown unchanged."""
         return self._recent
 
     def wire_bytes(self, form: MessageEncoding | None = None) -> list[bytes]:
-        """Return the messages as they are sent, oldest first.
-
-        Args:
-            form: The form for the endpoint and model; None for the stored form.
-        """
         added = [encode_without_credentials(message) for message in self._added]
         middle = [form.render(message, b"") if form else message for message in added]
         if self._recent > self._start:
@@ -90,7 +84,6 @@ class ContextView:
         ]
 
     def count_tokens(self, encoding: str, weights: MessageWeights | None = None) -> int:
-        """Count the tokens of these messages."""
         return (
             self._conversation.count_tokens(encoding, 0, OPENING)
             + self._added_tokens(encoding)
@@ -102,13 +95,6 @@ class ContextView:
     def message_sizes(
         self, encoding: str, todos: str = "", weights: MessageWeights | None = None
     ) -> list[MessageSize]:
-        """Return the size of every message of the phase; folded ones are not read.
-
-        Args:
-            encoding: The token encoding.
-            todos: Texts of the open todos, to find the files they name.
-            weights: Sizes of provider data sent beside the messages.
-        """
         folded = [FOLDED_PIECE] * (self._start - OPENING)
         recent = self._range_sizes(encoding, todos, weights, self._start, len(self._conversation))
         return [*self._range_sizes(encoding, todos, weights, 0, OPENING), *folded, *recent]
@@ -120,7 +106,8 @@ class ContextView:
         sizes = [
             self._conversation.count_tokens(encoding, n, n + 1, weights) for n in range(start, stop)
         ]
-        paths = _paths_read_in_context(messages)
+        calls = [call for message in messages for call in message.get("tool_calls", [])]
+        paths = {call["id"]: _read_path(call["function"]) for call in calls}
 
         def cleared(message: dict[str, Any], brief: dict[str, Any], size: int) -> int:
             if brief is message and message["role"] != "user":
@@ -164,7 +151,6 @@ class ContextView:
         return count
 
     def _cleared_bytes(self, form: MessageEncoding | None) -> bytes:
-        """Return the cleared exchanges, assembled once per compaction."""
         form_key = form.key if form else None
         joined = wire_cache.get(
             key := ("cleared", form_key, *self._spared_numbers, *self._old_parts())
@@ -193,7 +179,6 @@ class ContextView:
         return (self._compaction.unseen, *self._compaction.spared)
 
     def _provider_tokens(self, encoding: str, weights: MessageWeights | None) -> int:
-        """Count the tokens of provider data sent beside the cleared exchanges."""
         if weights is None or self._recent <= self._start:
             return 0
         beside = weights.without_images
@@ -209,12 +194,6 @@ class ContextView:
         return shorten_exchanges(messages, self._compaction.unseen - self._start, spared)
 
 
-def _paths_read_in_context(messages: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the path of each read_file call, by call id."""
-    calls = [call for message in messages for call in message.get("tool_calls", [])]
-    return {call["id"]: _read_path(call["function"]) for call in calls}
-
-
 def _read_path(call: dict[str, Any]) -> str:
     """Return the path that a call of read_file names; empty for another call."""
     if call.get("name") == "read_file":
@@ -227,14 +206,7 @@ def _read_path(call: dict[str, Any]) -> str:
 def shorten_exchanges(
     messages: list[dict[str, Any]], unseen: int = -1, spared: Sequence[int] = ()
 ) -> list[dict[str, Any]]:
-    """Return the messages with long results, and texts written into files, replaced by a line on
-    where to see them.
-
-    Args:
-        messages: Whole replies with their results.
-        unseen: Index of the reply whose results the model has not seen, if any.
-        spared: Indexes of results that stay complete.
-    """
+    """Return the messages with long results and written texts replaced by where to see them."""
     calls = {
         call["id"]: call["function"]
         for message in messages
@@ -258,7 +230,6 @@ def shorten_exchanges(
 
 
 def _without_written_texts(message: dict[str, Any], done: Collection[str]) -> dict[str, Any]:
-    """Return a reply whose successful calls name files without their texts."""
     calls = message.get("tool_calls", [])
     shown = [_without_written_text(call) if call["id"] in done else call for call in calls]
     return message if shown == calls else {**message, "tool_calls": shown}

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from activities.checkpoints import Files
-from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.journal import Cache
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FILE, TreeEntry, list_tree_entries
-from activities.job.message_encoding import MessageEncoding, MessageWeights
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import message_tokens
 from protocol.job_state import ShownImage
@@ -57,13 +56,10 @@ class Part(NamedTuple):
 
 
 class Conversation:
-    """An immutable handle on the messages; `append` returns a new one."""
-
     def __init__(self, files: Files) -> None:
         self.files = files
 
     def append(self, *messages: dict[str, Any]) -> Conversation:
-        """Add messages at the end."""
         added = self
         for message in messages:
             added = added._with_message(message, added._original_id(message))
@@ -75,7 +71,6 @@ class Conversation:
         """Add a reply.
 
         Args:
-            message: The reply as a message.
             provider_data: Data that the provider wants back unchanged. `maker` names the endpoint
                 and model; `ids`, if present, maps our call ids to the provider's.
         """
@@ -113,7 +108,6 @@ class Conversation:
         return None
 
     def provider_data(self, number: int) -> dict[str, Any] | None:
-        """Return the data beside a message, or None."""
         raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
         if raw is None:
             return None
@@ -121,14 +115,12 @@ class Conversation:
         return loaded
 
     def provider_bytes(self, start: int, stop: int) -> Iterator[bytes]:
-        """Return the bytes of the data beside each of those messages; empty if there is none."""
         for number in range(start, stop):
             raw = self.files.tree_entry((PROVIDER, *_message_path(number)))
             yield self.files.store.read(raw.id) if raw else NO_DATA
 
     @property
     def without_provider_data(self) -> Files:
-        """Return the messages without the data beside them."""
         return self.files.with_tree_entry((PROVIDER,), None)
 
     def __len__(self) -> int:
@@ -141,17 +133,7 @@ class Conversation:
         form: MessageEncoding | None = None,
         marked: Sequence[int] = (),
     ) -> list[bytes]:
-        """Return messages as they are sent, oldest first; joined by commas they form the list.
-
-        A full shelf or case is one piece, so a long conversation costs little more than copying its
-        bytes.
-
-        Args:
-            start: Number of the first.
-            stop: Number after the last; None for all.
-            form: The form to send; None for the stored one.
-            marked: Numbers of messages to mark for the provider's cache, in order; never replies.
-        """
+        """Return messages as they are sent, oldest first; full shelves and cases are one piece."""
         pieces: list[bytes] = []
         end = len(self) if stop is None else stop
         for number in marked if form else ():
@@ -199,34 +181,22 @@ class Conversation:
         stop: int | None = None,
         weights: MessageWeights | None = None,
     ) -> int:
-        """Count the tokens of those messages. Counts are cached.
-
-        Args:
-            encoding: The model's token encoding.
-            start: Number of the first.
-            stop: Number after the last; None for all.
-            weights: Sizes of the data beside them, if it counts.
-        """
         return sum(
             self._part_tokens(part, encoding, weights) for part in self._range_parts(start, stop)
         )
 
     def content_ids(self, start: int, stop: int) -> tuple[Part, ...]:
-        """Return ids that identify those messages by content."""
         return tuple(self._range_parts(start, stop))
 
     def messages(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return those messages, oldest first."""
         loaded: list[dict[str, Any]] = json.loads(b"[%b]" % b",".join(self.wire_bytes(start, stop)))
         return loaded
 
     def message(self, index: int) -> dict[str, Any]:
-        """Return one message by its number, from 0."""
         loaded: dict[str, Any] = json.loads(self.message_bytes(index))
         return loaded
 
     def message_bytes(self, number: int) -> bytes:
-        """Return one message as it is stored."""
         [part] = self._range_parts(number, number + 1)
         while part.size > 1:
             [part] = self._split_part(part)
@@ -265,13 +235,11 @@ class Conversation:
         ]
 
     def _range_parts(self, start: int, stop: int | None) -> list[Part]:
-        """Return the parts of a range."""
         return _cut_conversation_parts(
             self._top_nodes, self._start_numbers, start, len(self) if stop is None else stop
         )
 
     def _split_part(self, part: Part) -> list[Part]:
-        """Return the children of a case or shelf as parts."""
         each = part.size // FAN_OUT
         pieces = [(piece, each) for piece in self._child_nodes((part.id, part.beside))]
         return _cut_conversation_parts(pieces, range(0, part.size + 1, each), part.low, part.high)
@@ -313,7 +281,6 @@ class Conversation:
 def _cut_conversation_parts(
     pieces: Sequence[tuple[Node, int]], starts: Sequence[int], start: int, stop: int
 ) -> list[Part]:
-    """Return the parts, cut to a range of messages."""
     first, after = bisect_right(starts, start) - 1, bisect_left(starts, stop)
     parts = [Part(id, size, 0, size, beside) for (id, beside), size in pieces[first:after]]
     if parts:
@@ -328,3 +295,47 @@ def _message_path(number: int) -> tuple[str, ...]:
         return f"{shelf:04d}", f"{place:02d}"
     case, shelf = divmod(shelf, FAN_OUT)
     return f"{FAN_OUT - 1 + case:04d}", f"{shelf:02d}", f"{place:02d}"
+
+
+Read = Callable[[bytes], bytes]
+
+
+class MessageEncoding(Protocol):
+    """How a message is sent to one endpoint and model."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two forms that send the same."""
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether a message with no data beside it is sent as stored."""
+
+    def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
+        """Render the message in this form, as elements of a JSON list joined by commas.
+
+        Args:
+            read: Returns an image's bytes by the id of its blob; None to omit images.
+        """
+
+    @property
+    def marks(self) -> str:
+        """How cache marks are written at the end of a message; `none` for no marks."""
+
+    def render_marked(self, message: bytes) -> bytes:
+        """Render a message that is not the model's, with such a mark."""
+
+
+class MessageWeights(Protocol):
+    """How many tokens of the data beside messages are sent to one endpoint and model."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for two that weigh the same."""
+
+    def tokens(self, provider_data: bytes, encoding: str) -> int:
+        """Count the tokens that are sent of it."""
+
+    @property
+    def without_images(self) -> MessageWeights:
+        """The same without images."""

@@ -1,31 +1,22 @@
 """The tool calls and results in a conversation: the newest, those that succeeded, and repeats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from activities.job.conversation import Conversation
-from activities.job.tool_messages import ERROR_PREFIX, tool_call_id
 from activities.redaction.credentials import encode_without_credentials
+from activities.redaction.secrets import redact
+from activities.text.safe_text import cut_middle
 from protocol.short_text import one_line
 
 SAME_FROM = 1000
 """Results from this many characters are not appended a second time."""
 CALL_CHARACTERS = 200
-"""Most characters shown of the call that had the same result."""
 LOOK_BACK = 64
 """Number of messages searched for the same result, which bounds the cost of a step."""
 
 
 def find_same_result(conversation: Conversation, content: str, start: int) -> str:
-    """Return a recent call with this very result, as `read_file {"path": "a.md"}`; else empty.
-
-    The call's id would not help: over the Responses API the model knows the provider's own ids.
-
-    Args:
-        content: The result. Short ones are not searched for: naming another is no shorter.
-        start: Number of the first message that is shown unchanged.
-    """
+    """Return a recent call with this very result, as `read_file {"path": "a.md"}`; else empty."""
     if len(content) < SAME_FROM:
         return ""
     ending = encode_without_credentials(content)
@@ -36,7 +27,6 @@ def find_same_result(conversation: Conversation, content: str, start: int) -> st
 
 
 def _call_text(conversation: Conversation, number: int) -> str:
-    """Return the call whose result is the message with this number, as one line."""
     answered = conversation.message(number)["tool_call_id"]
     for earlier in range(number - 1, -1, -1):
         for call in conversation.message(earlier).get("tool_calls", ()):
@@ -47,7 +37,6 @@ def _call_text(conversation: Conversation, number: int) -> str:
 
 
 def list_tools_run(conversation: Conversation) -> frozenset[str]:
-    """Return the tools that succeeded since the last todo was completed."""
     fine: set[str] = set()
     tools: set[str] = set()
     for number in reversed(range(len(conversation))):
@@ -63,7 +52,6 @@ def list_tools_run(conversation: Conversation) -> frozenset[str]:
 
 
 def count_newest_results(conversation: Conversation) -> int:
-    """Return the number of results of the newest reply's calls."""
     count = 0
     for number in reversed(range(len(conversation))):
         role = conversation.message(number)["role"]
@@ -74,11 +62,7 @@ def count_newest_results(conversation: Conversation) -> int:
 
 
 def newest_calls(conversation: Conversation, step: int) -> list[dict[str, Any]]:
-    """Return the tool calls of the reply of this step, which must be the newest.
-
-    Raises:
-        LookupError: the newest reply is of another step.
-    """
+    """Return the tool calls of the newest reply. Raises LookupError if it is not of this step."""
     for number in reversed(range(len(conversation))):
         message = conversation.message(number)
         if message["role"] == "assistant":
@@ -87,3 +71,35 @@ def newest_calls(conversation: Conversation, step: int) -> list[dict[str, Any]]:
                 return calls
             break
     raise LookupError(f"the conversation holds no reply of step {step}")
+
+
+MALFORMED = "malformed_arguments"
+"""Key for arguments that are not JSON, so that they can be sent back."""
+CUT = "arguments_cut_short"
+"""Key for arguments that the output limit cut."""
+MIXED_UP = "arguments_mixed_up"
+"""Key for arguments of several calls that an endpoint sent indistinguishably."""
+WRITTEN = "[written; read_file shows it]"
+"""What stands for a text in old calls that wrote it into a file."""
+ERROR_PREFIX = "Error: "
+
+
+def tool_call_id(step: int, index: int) -> str:
+    """Return the id of a tool call, derived from its place so that every run has the same."""
+    return f"s{step}c{index}"
+
+
+def tool_result_message(step: int, index: int, content: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": tool_call_id(step, index), "content": content}
+
+
+def result_error_line(text: str) -> str:
+    return redact(text.splitlines()[0][:5000])[:200]
+
+
+def truncate_result(text: str, limit: int) -> str:
+    """Cut a result to `limit` characters, replacing the middle by a line that says so."""
+    if len(text) <= limit:
+        return text
+    mark = "[TRUNCATED {gone} characters; ask for a part: offset, limit and column, pages, a path]"
+    return cut_middle(text, limit - 200, mark)

@@ -11,8 +11,8 @@ from activities.checkpoints import parse_path as parts_of
 from activities.job.brief_statements import Statement, brief_statements
 from activities.job.empty_content import empty_content_reason
 from activities.job.snapshot import Snapshot
-from activities.job.unresolved import is_named_unresolved
 from protocol.endings import COMPLETION_FILE
+from protocol.scope_ledger import ScopeItem, is_empty_reason, named_item_ids
 
 MAX_NAMED = 20
 MAX_LOOKED_AT = 500
@@ -27,7 +27,6 @@ _COPIES = re.compile(
 
 
 def list_missing_deliverables(snapshot: Snapshot, paths: list[str]) -> list[str]:
-    """Return up to 20 deliverables that are missing, empty or not the job's own work, with why."""
     if not paths:
         return []
     inputs = _Inputs(snapshot)
@@ -49,8 +48,8 @@ def list_unnamed_deliverables(
     if paths or snapshot.link:
         return []
     typed = snapshot.config.result_schema is not None
-    own = {COMPLETION_FILE, *([snapshot.config.result_path] if typed else [])}
-    found = {
+    system_files = {COMPLETION_FILE, *([snapshot.config.result_path] if typed else [])}
+    named = {
         entry.path: "the job made it"
         for entry in ([] if typed else _walk(snapshot.changes, OUTPUT))
         if snapshot.files.entry(entry.path) is not None
@@ -58,16 +57,15 @@ def list_unnamed_deliverables(
     if not snapshot.repository:
         for each in _asked_for(snapshot):
             there = "is asked for" if snapshot.files.entry(each[0]) else "is asked for and missing"
-            found.setdefault(each[0], f"{there}, line {each[1].line} of {each[1].path}")
+            named.setdefault(each[0], f"{there}, line {each[1].line} of {each[1].path}")
     return [
         f"{path[:200]} ({why})"
-        for path, why in found.items()
-        if path not in own and not is_named_unresolved(path, path, unresolved)
+        for path, why in named.items()
+        if path not in system_files and not is_named_unresolved(path, path, unresolved)
     ][:MAX_NAMED]
 
 
 def _asked_for(snapshot: Snapshot) -> Iterable[tuple[str, Statement]]:
-    """Yield the files that statements of the brief name as results."""
     path = "instructions.md"
     for statement in brief_statements(snapshot.read_text(path), path):
         for named in statement.paths:
@@ -114,15 +112,12 @@ def _deliverable_folder_problem(files: Files, inputs: _Inputs, folder: FileEntry
 
 
 class _Inputs:
-    """What was there before the job: its documents and the files of its repository."""
-
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._link = snapshot.repository
         self._names: dict[str, str] | None = None
 
     def holds(self, folder: FileEntry) -> bool:
-        """Return whether the folder was there before the job."""
         return self._before(folder.path) is not None
 
     def own_files(self, folder: FileEntry) -> Iterable[FileEntry]:
@@ -147,7 +142,6 @@ class _Inputs:
         return f"is an unchanged copy of {name}; name what the job made of it"
 
     def _before(self, path: str) -> Files | None:
-        """Return the folder of the repository as it was when the job began, if it is in it."""
         link = self._link
         if link is None or not f"{path}/".startswith(f"{link.folder}/"):
             return None
@@ -170,7 +164,6 @@ class _Inputs:
         return names
 
     def _is_asked_for_as_copy(self, path: str) -> bool:
-        """Return whether a statement asks for the file as a copy."""
         return any(
             named == path and _COPIES.search(each.text) is not None
             for named, each in _asked_for(self._snapshot)
@@ -178,6 +171,31 @@ class _Inputs:
 
 
 def _walk(files: Files, folder: str) -> Iterable[FileEntry]:
-    """Return the entries below a folder; none if there is no such folder."""
     entry = files.entry(folder)
     return files.walk(folder) if entry is not None and entry.kind == "folder" else []
+
+
+MIN_WORDS = 2
+"""Words that an entry of `unresolved` must have besides the name to count as a reason."""
+
+
+def is_named_unresolved(name: str, text: str, entries: Sequence[str]) -> bool:
+    """Return whether an entry names this and says more than its own text."""
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+    return any(
+        pattern.search(entry)
+        and len(re.findall(r"\w{2,}", pattern.sub(" ", entry.replace(text, " ")))) >= MIN_WORDS
+        for entry in entries
+    )
+
+
+def explained_items(items: Sequence[ScopeItem], entries: Sequence[str]) -> set[str]:
+    """Return the ids that entries name first and say something of: naming all explains one."""
+    texts = {item.id: item.text for item in items}
+    explained = set[str]()
+    for entry in entries:
+        for name in named_item_ids(entry, texts)[:1]:
+            reason = re.sub(rf"(?<!\w){name}(?!\w)", " ", entry).replace(texts[name], " ")
+            if not is_empty_reason(reason):
+                explained.add(name)
+    return explained

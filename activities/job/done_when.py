@@ -25,19 +25,12 @@ if TYPE_CHECKING:
     from activities.commands.check_commands import CheckRunner
 
 SHOWN_CHARACTERS = 300
-"""Most characters of a file that a refusal shows."""
 MAX_SCHEMA_CHARACTERS = 20_000
 MAX_FILE_BYTES = 5_000_000
-"""Largest file that is checked against a schema."""
 NO_COMMANDS = "no command can be run here; use file_exists, matches or valid"
 
 
 def read_done_when(value: Any) -> DoneWhen:
-    """Return a condition as written.
-
-    Raises:
-        ValueError: one line on what is wrong with it.
-    """
     try:
         return check_done_when(DoneWhen.model_validate(value))
     except ValidationError as error:
@@ -63,7 +56,6 @@ def check_done_when(condition: DoneWhen) -> DoneWhen:
 
 
 def check_done_when_schema(schema: dict[str, Any]) -> None:
-    """Raise ValueError for a JSON Schema that cannot be used."""
     if (size := len(json.dumps(schema, ensure_ascii=False, default=str))) > MAX_SCHEMA_CHARACTERS:
         raise ValueError(
             f"schema has {size:,} characters as JSON, expected at most {MAX_SCHEMA_CHARACTERS:,}"
@@ -75,11 +67,7 @@ def check_done_when_schema(schema: dict[str, Any]) -> None:
 def unmet_condition_reason(
     files: Files, condition: DoneWhen | None, checks: CheckRunner | None = None
 ) -> str | None:
-    """Return why the condition does not hold, or None if it does.
-
-    Args:
-        checks: Runs commands. Without it, a condition with a command cannot hold.
-    """
+    """Return why the condition does not hold, or None; a command needs `checks` to hold."""
     if condition is None:
         return None
     problem: str | None
@@ -115,11 +103,7 @@ def _done_when_problem(files: Files, condition: DoneWhen) -> str | None:
 
 
 def read_valid_file(files: Files, condition: ValidFile) -> tuple[int, Any, str | None]:
-    """Read a file once; return its bytes, its value, and why it does not fit its schema.
-
-    Raises:
-        FilesError, PathRefused: the file cannot be read.
-    """
+    """Read a file once; return its bytes, its value, and why it does not fit its schema."""
     path = condition.path
     entry = files.entry(path)
     if entry is None or entry.kind == "folder":
@@ -137,7 +121,6 @@ def read_valid_file(files: Files, condition: ValidFile) -> tuple[int, Any, str |
 
 
 def read_done_when_file(path: str, content: bytes) -> Any:
-    """Return a JSON or YAML file's content as JSON values. Raises ValueError."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

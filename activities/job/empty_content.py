@@ -1,7 +1,5 @@
 """Whether a file says anything: one that is only white space, or an empty form, does not."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

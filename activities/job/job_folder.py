@@ -1,7 +1,5 @@
 """The folder people look at: updated from checkpoints, and read back only on `resume`."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator
@@ -17,7 +15,11 @@ from activities.checkpoints import (
     open_checkpoints,
     update_projection,
 )
-from activities.job.activity_context import activity_job_id, activity_schedule_ms
+from activities.job.activity_context import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_ms,
+)
 from activities.job.checkpoint_push import BackgroundPush
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot, snapshot_workspace
@@ -57,8 +59,7 @@ def update_job_folder(
     Returns:
         A person's files that were in the way and are now in lost+found.
 
-    Raises:
-        OSError: the folder cannot be written, or is locked (TimeoutError).
+    Raises OSError.
     """
     files = snapshot_workspace(checkpoints, commit)
     moved = update_projection(
@@ -86,11 +87,7 @@ class JobFolderUpdater:
 
     @asynccontextmanager
     async def update_meanwhile(self, commit: str) -> AsyncIterator[None]:
-        """Update this job's folder to the commit while the body runs.
-
-        If the body ends before an update is due, a later one does it. An update under way is
-        awaited.
-        """
+        """Update this job's folder to the commit while the body runs, if it runs long enough."""
         loop, job, scheduled = asyncio.get_running_loop(), activity_job_id(), activity_schedule_ms()
         now = loop.time()
         running: list[asyncio.Task[None]] = []
@@ -132,10 +129,7 @@ class JobFolderUpdater:
         return checkpoints.is_full
 
     def _pack_in_background(self, job: str) -> None:
-        """Pack a long phase's journal in the background.
-
-        One job at a time: there are few threads, and other jobs' steps need them.
-        """
+        """Pack a long phase's journal in the background, one job at a time."""
         if self._packing is None or self._packing.done():
             self._packing = asyncio.create_task(asyncio.to_thread(self._pack_job, job))
 
@@ -146,7 +140,6 @@ class JobFolderUpdater:
 
 
 def pack_full_job_journal(checkpoints: Checkpoints, job: str) -> None:
-    """Pack the journal if it is full; problems are logged."""
     _packing_paths.add(checkpoints.path)
     try:
         # Another packer may hold the lock.
@@ -160,7 +153,7 @@ def pack_full_job_journal(checkpoints: Checkpoints, job: str) -> None:
 
 
 def publish_checkpoint(
-    root: Root, snapshot: Snapshot, tag: str, key: str, *, last: bool = False
+    root: Root, snapshot: Snapshot, tag: str, *, last: bool = False
 ) -> list[str]:
     """Finish a phase's last checkpoint; repeating it changes nothing.
 
@@ -190,6 +183,6 @@ def publish_checkpoint(
         if last:
             raise
         log.warning("the folder lags behind: %s", error, extra={"job": activity_job_id()})
-    ResultCache(checkpoints.path).remove_others(except_key=key)
+    ResultCache(checkpoints.path).remove_others(except_key=activity_effect_key())
     push.wait_at_phase_end()
-    return moved
+    return moved[:20]

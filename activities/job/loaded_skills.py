@@ -1,7 +1,5 @@
 """Skills in a job's files: how one is shown, and which of them survive a compaction."""
 
-from __future__ import annotations
-
 from activities.checkpoints import Files
 from activities.job.compaction_plan import CompactionPlan
 from activities.job.snapshot import Snapshot
@@ -14,23 +12,15 @@ SHARE = 4
 
 
 def skill_path(name: str) -> str:
-    """Return the path of a skill's main file in the workspace."""
     return f"skills/{name}/{SKILL_FILE}"
 
 
 def read_skill_body(files: Files, name: str) -> str:
-    """Return a skill's body. Raises FileMissing."""
     return skill_body(files.read(skill_path(name)).decode(errors="replace"))
 
 
 def skills_after_compaction(snapshot: Snapshot, plan: CompactionPlan | None, limit: int) -> str:
-    """Return the bodies that an open todo needs and that a compaction removes.
-
-    Args:
-        snapshot: The job's checkpoint.
-        plan: What is shown from now on; None for all bodies that an open todo needs.
-        limit: Most tokens of a request.
-    """
+    """Return the bodies that an open todo needs and that a compaction removes."""
     pending = {todo.id for todo in snapshot.state.phase.open_todos}
     names = {
         use.name: None

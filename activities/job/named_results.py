@@ -1,7 +1,5 @@
 """The files that a sentence names as results, and not as what is there to be read."""
 
-from __future__ import annotations
-
 import re
 
 from activities.text.statement_words import any_word, statement_words
@@ -24,15 +22,17 @@ def named_results(text: str, *, described: bool = False) -> list[str]:
     Args:
         described: The sentence asks for nothing, so it must say by itself that it names a result.
     """
-    found: list[str] = []
+    results: list[str] = []
     for match in _PATH.finditer(text):
         path = match["path"].rstrip(".")
         ending = (match["ending"] or "").lower()
         if (ending and ending not in statement_words().endings) or _NOT_PATH.match(path):
             continue
-        if path not in found and _is_result(text, match, "".join(found[-1:]), described=described):
-            found.append(path)
-    return found[:MAX_NAMED]
+        if path not in results and _is_result(
+            text, match, "".join(results[-1:]), described=described
+        ):
+            results.append(path)
+    return results[:MAX_NAMED]
 
 
 def _is_result(text: str, match: re.Match[str], earlier: str, *, described: bool) -> bool:
@@ -58,20 +58,14 @@ def _is_result(text: str, match: re.Match[str], earlier: str, *, described: bool
             return True
         return joined or (named and bool(known.names_result & set(words)))
     if path.startswith("output/"):
-        return not _reads(words)
+        return last not in statement_words().reading
     after = _AFTER.match(text, match.end())
     if not words or (after and after[1].lower() in statement_words().result_verbs):
         return True
     return last in statement_words().before_results or _writes(words)
 
 
-def _reads(words: list[str]) -> bool:
-    """Return whether the word before the file says that it is read."""
-    return bool(words) and words[-1] in statement_words().reading
-
-
 def _writes(words: list[str]) -> bool:
-    """Return whether the nearest verb before the file writes."""
     known = statement_words()
     for word in reversed(words):
         if word in known.writing:

@@ -1,7 +1,5 @@
 """Where the plan places what the job owes: which phase stands for which item."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -46,7 +44,6 @@ def place_items(items: Sequence[ScopeItem], plan: str) -> dict[str, set[int]]:
 def unplaced_items(
     items: Sequence[ScopeItem], plan: str, todos: Sequence[TodoEntry]
 ) -> list[ScopeItem]:
-    """Return the open items of people for which neither a phase nor a todo stands."""
     places = place_items(items, plan)
     by_todos = {name for todo in todos for name in todo.items}
     return [
@@ -75,9 +72,9 @@ def handed_over_position(phases: Sequence[PlanPhase], name: str) -> int:
     return next((n for n, phase in enumerate(phases, 1) if phase.is_open), len(phases))
 
 
-def _begins_alike(one: str, other: str) -> bool:
+def _begins_alike(first: str, other: str) -> bool:
     """Return whether one name is the beginning of the other, such as "Brew" of "Brew, B2-B3"."""
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((first, other), key=len)
     return long.startswith(short) and not long[len(short) : len(short) + 1].isalnum()
 
 
@@ -113,11 +110,11 @@ def _is_worded(item: ScopeItem, section: str, words: set[str]) -> bool:
     """Whether a section names the item's file or has its words."""
     if any(path in section for statement in item.statements for path in statement.paths):
         return True
-    own, numbers = _content_words(item.text), set(re.findall(r"\d+", item.text))
+    item_words, numbers = _content_words(item.text), set(re.findall(r"\d+", item.text))
     if not numbers <= set(re.findall(r"\d+", section)):
         return False
-    least = SHARED_WORDS if len(own) >= FEWEST_WORDS else 1
-    return bool(own) and len(own & words) >= least * len(own)
+    least = SHARED_WORDS if len(item_words) >= FEWEST_WORDS else 1
+    return bool(item_words) and len(item_words & words) >= least * len(item_words)
 
 
 def _content_words(text: str) -> set[str]:

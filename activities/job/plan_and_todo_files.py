@@ -1,6 +1,4 @@
-"""Read the files that the agent writes for the system: `plan.md` and `todos.yaml`."""
-
-from __future__ import annotations
+"""Read what the agent writes for the system, `plan.md` and `todos.yaml`, and what todos update."""
 
 import re
 from collections.abc import Iterable
@@ -10,10 +8,11 @@ from typing import Any, Literal
 
 import yaml
 
-from activities.checkpoints import Files, FilesError, PathRefused
+from activities.checkpoints import Files, FilesError, PathRefused, parse_path
 from activities.job.done_when import read_done_when
 from activities.text.safe_text import replace_surrogates
 from config.yaml_files import YAML
+from protocol.phase import Phase
 from protocol.scope_ledger import STEP_CHARACTERS, Box, ScopeItem, expand_item_ids
 from protocol.short_text import one_line
 from protocol.todo_list import DoneWhen, TodoEntry
@@ -45,14 +44,11 @@ class PlanPhase:
     number: int
     name: str
     line: int = 0
-    """Line number of its heading, from 0."""
     boxes: list[Box] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    """Line number of each box, from 0."""
 
     @property
     def label(self) -> str:
-        """Return `Phase 2: Brew`."""
         return f"Phase {self.number}: {self.name}"[:120]
 
     @property
@@ -61,15 +57,10 @@ class PlanPhase:
 
 
 def parse_plan(text: str) -> list[PlanPhase]:
-    """Return the phases of a plan in order; headings inside code fences do not count."""
     return _read_plan_phases(text)[0]
 
 
 def unread_plan_headings(text: str) -> list[str]:
-    """Return headings that look like phases, cannot be read as one, and have an open box below.
-
-    The phases alone would not show that these boxes are open.
-    """
     return _read_plan_phases(text)[1]
 
 
@@ -107,12 +98,10 @@ def _read_plan_phases(text: str) -> tuple[list[PlanPhase], list[str]]:
 
 
 def plan_boxes(phases: Iterable[PlanPhase]) -> list[Box]:
-    """Return all boxes of a plan in order."""
     return [box for phase in phases for box in phase.boxes]
 
 
 def plan_step_texts(phases: Iterable[PlanPhase]) -> list[tuple[int, str]]:
-    """Return the position of its phase, from 1, and the text of each box, in order."""
     return [(place, text) for place, phase in enumerate(phases, 1) for _, text in phase.boxes]
 
 
@@ -140,7 +129,6 @@ def settle_plan_boxes(text: str, items: Iterable[ScopeItem]) -> tuple[str, list[
 
 
 def with_settled_plan(files: Files, scope: Iterable[ScopeItem]) -> tuple[Files, list[str]]:
-    """Return the workspace with the boxes of `plan.md` as the ledger has them; see above."""
     with suppress(FilesError, PathRefused):
         text = files.read("plan.md").decode(errors="replace")
         settled, unticked = settle_plan_boxes(text, scope)
@@ -150,11 +138,6 @@ def with_settled_plan(files: Files, scope: Iterable[ScopeItem]) -> tuple[Files, 
 
 
 def plan_section(text: str, place: int) -> str:
-    """Return the text of one phase of a plan with its heading; empty if there is none.
-
-    Args:
-        place: Position of the phase in the plan, from 1.
-    """
     phases = parse_plan(text)
     if not 0 < place <= len(phases):
         return ""
@@ -188,7 +171,6 @@ class TodosFile:
 
 
 def parse_agent_todo_file(data: bytes | None) -> TodosFile:
-    """Read `todos.yaml` without trusting its content."""
     if data is None:
         return TodosFile()
     if len(data) > MAX_BYTES:
@@ -239,7 +221,6 @@ def _read_todo_file_entry(entry: Any) -> TodoEntry:
 
 
 def _todo_item_names(item: Any) -> list[str]:
-    """Return the ids that an entry of `items` names, else the entry, which the gate refuses."""
     text = _todo_file_line(str(item), 100)
     return expand_item_ids(text) or [text]
 
@@ -260,7 +241,15 @@ def _todo_file_text(value: Any, limit: int) -> str | None:
 
 
 def _todo_file_line(text: str, limit: int) -> str:
-    """Return the text bounded and on one line: a todo of several lines could pass for several
-    todos.
-    """
+    """Return the text on one line: a todo of several could pass for several todos."""
     return one_line(replace_surrogates(text), limit)
+
+
+def changed_todo_files(changes: Files, phase: Phase) -> list[str]:
+    paths = dict.fromkeys(todo.updates for todo in phase.todos if todo.updates)
+    return [path for path in paths if _step_that_changed_file(changes, path) > phase.since]
+
+
+def _step_that_changed_file(changes: Files, path: str) -> int:
+    raw = changes.tree_entry(parse_path(path))
+    return int(changes.store.read(raw.id)) if raw else 0

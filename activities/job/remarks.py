@@ -1,7 +1,5 @@
 """People's remarks in a job's instructions, where they survive rewinds and restored files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -28,7 +26,6 @@ def add_remarks_to_instructions(snapshot: Snapshot) -> None:
 
 
 def instructions_with_remarks(instructions: str, remarks: Sequence[Remark]) -> str:
-    """Append missing remarks to the instructions under the heading `Amended`."""
     lines = [f"- {remark.line}".replace("\n", "\n  ") for remark in remarks]
     # A whole entry: a remark may be the beginning of another.
     lacking = [

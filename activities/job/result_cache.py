@@ -4,8 +4,6 @@ A reply is stored before its activity returns. If the worker dies between the tw
 retry finds it by key and does not ask the model again.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from contextlib import suppress
@@ -60,7 +58,6 @@ class ResultCache:
             raise
 
     def check_room(self) -> None:
-        """Raise OSError if a reply could not be stored: it would be paid for and lost."""
         self.folder.mkdir(exist_ok=True)
         probe = self.folder / f".room.{secrets.token_hex(6)}"
         try:
@@ -69,7 +66,6 @@ class ResultCache:
             probe.unlink(missing_ok=True)
 
     def claim(self, key: str) -> bool:
-        """Set a mark for the key; False if it exists."""
         self.folder.mkdir(exist_ok=True)
         try:
             (self.folder / key).open("xb").close()
@@ -78,7 +74,6 @@ class ResultCache:
         return True
 
     def release(self, key: str) -> None:
-        """Remove the mark."""
         (self.folder / key).unlink(missing_ok=True)
 
     def remove_others(self, except_key: str) -> None:

@@ -1,7 +1,5 @@
 """The list below the heading of a scope, in whatever form people write one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,34 +17,26 @@ class ScopeList:
 
 
 def scope_list(text: str) -> ScopeList:
-    """Return the list below each heading of a scope, in whatever form people write one.
-
-    Entries with entries of their own stand before each of these.
-    """
+    """Return the list below each heading of a scope; nested entries follow their parents."""
     blocks = list(read_blocks(text))
     entries: list[str] = []
-    found = False
+    is_there = False
     for place, block in enumerate(blocks):
         title, _, said = block.text.strip().partition(":")
+        following = blocks[place + 1] if place + 1 < len(blocks) else None
         named = heading_words(title) in statement_words().scope and (
-            block.kind == "heading" or ":" in block.text or _begins_list(blocks, place)
+            block.kind == "heading" or ":" in block.text or is_led_by(following, block)
         )
         if not named or block.kind == "row":
             continue
-        found = True
+        is_there = True
         if block.kind != "heading" and said.strip(" *_\n"):
             entries += _said_in_line(said)
         entries += _entries_below(blocks, place)
-    return ScopeList(tuple(entries), found)
-
-
-def _begins_list(blocks: Sequence[Block], place: int) -> bool:
-    following = blocks[place + 1] if place + 1 < len(blocks) else None
-    return is_led_by(following, blocks[place])
+    return ScopeList(tuple(entries), is_there)
 
 
 def _said_in_line(said: str) -> list[str]:
-    """Return what stands after "Scope:" in its line, as one entry or those of a list in it."""
     marks = inline_marks(said)
     if marks:
         return [text for text, _, _ in split_inline_list(said.strip(), 0, Lead(mode="binds"))]
@@ -55,7 +45,6 @@ def _said_in_line(said: str) -> list[str]:
 
 
 def _entries_below(blocks: Sequence[Block], place: int) -> list[str]:
-    """Return the entries of the lists and tables below a heading, or after a line, of a scope."""
     begin = blocks[place]
     level = begin.level if begin.kind == "heading" else BOLD_ONLY
     entries: list[tuple[Block, str]] = []
@@ -77,7 +66,6 @@ def _entries_below(blocks: Sequence[Block], place: int) -> list[str]:
 
 
 def _leaves(entries: list[tuple[Block, str]]) -> list[str]:
-    """Return the entries without entries of their own, each after those it is below."""
     result: list[str] = []
     above: list[tuple[int, str]] = []
     for number, (block, text) in enumerate(entries):

@@ -17,6 +17,7 @@ and, if present,
     review/         the conversation of the last review of a completion
     judge/          the judge's verdicts on phases, by step
     images/         images shown to the model in this phase, by hash
+    calls/          the calls that guards remember (`activities.guards.call_memory`)
     helpers/        the conversations of `delegate`'s helpers, by step and call
     project.json    what a project handed over to this job (`protocol.handoffs.ProjectLink`)
     repository.json the job's repository (`protocol.repository_link.RepositoryLink`)
@@ -58,8 +59,7 @@ from activities.checkpoints.sharded_tree import (
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.context_view import Compaction, ContextView
 from activities.job.conversation import Conversation
-from activities.job.conversation_calls import count_newest_results, newest_calls
-from activities.job.tool_messages import tool_call_id
+from activities.job.conversation_calls import count_newest_results, newest_calls, tool_call_id
 from activities.redaction.credentials import register_credential_variables
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
@@ -68,16 +68,14 @@ from protocol.repository_link import RepositoryLink
 
 _configs: dict[bytes, AgentConfig] = {}
 P = TypeVar("P", bound=BaseModel)
-SOMETIMES = ("reasoning", "history", "review", "judge", "arguments", "helpers", "images")
+SOMETIMES = ("reasoning", "history", "review", "judge", "arguments", "helpers", "images", "calls")
 
 
 def _parse_snapshot_part(kind: type[P], name: str, data: bytes) -> P:
     """Parse a part of a checkpoint.
 
-    Keys that are not known are not skipped: the next checkpoint would lose them.
-
-    Raises:
-        NewerCheckpoint: it has such keys.
+    Keys that are not known are not skipped: the next checkpoint would lose them. Raises
+    NewerCheckpoint: it has such keys.
     """
     try:
         return kind.model_validate_json(data)
@@ -96,7 +94,6 @@ def _parse_snapshot_part(kind: type[P], name: str, data: bytes) -> P:
 
 
 def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
-    """Return the pinned configuration, parsed once for all jobs that share it."""
     if blob not in _configs:
         if len(_configs) > 256:
             _configs.clear()
@@ -105,28 +102,7 @@ def _load_snapshot_config(store: ObjectStore, blob: bytes) -> AgentConfig:
     return _configs[blob]
 
 
-def _load_snapshot_compaction(store: ObjectStore, raw: TreeEntry | None) -> Compaction:
-    if raw is None:
-        return Compaction()
-    return _parse_snapshot_part(Compaction, "context.json", store.read(raw.id))
-
-
-def _load_snapshot_repository_link(
-    store: ObjectStore, raw: TreeEntry | None
-) -> RepositoryLink | None:
-    if raw is None:
-        return None
-    link = _parse_snapshot_part(RepositoryLink, "repository.json", store.read(raw.id))
-    register_credential_variables(link.named_variables)
-    return link
-
-
-def _load_snapshot_project_link(store: ObjectStore, raw: TreeEntry | None) -> ProjectLink | None:
-    return _parse_snapshot_part(ProjectLink, "project.json", store.read(raw.id)) if raw else None
-
-
 def snapshot_workspace(checkpoints: Checkpoints, commit: str) -> Files:
-    """Return only the workspace of a checkpoint. Raises CheckpointMissing."""
     parts = list_tree_entries(checkpoints.store, bytes.fromhex(checkpoints.tree_id(commit)))
     return checkpoints.files(parts[b"files"].id.hex())
 
@@ -138,8 +114,6 @@ def _of_each_folder(value: Callable[[str], Files]) -> dict[str, Any]:
 
 @dataclass
 class Snapshot:
-    """One checkpoint's content. Assign new values to change it, then `save`."""
-
     checkpoints: Checkpoints
     commit: str
     config: AgentConfig
@@ -158,6 +132,7 @@ class Snapshot:
     arguments: Files
     helpers: Files
     images: Files
+    calls: Files
     link: ProjectLink | None = None
     repository: RepositoryLink | None = None
     on_save: Callable[[str], None] | None = None
@@ -165,7 +140,6 @@ class Snapshot:
 
     @classmethod
     def start(cls, checkpoints: Checkpoints, config: AgentConfig, state: JobState) -> Snapshot:
-        """Return the content of a job before its first checkpoint."""
         empty = Files.empty(checkpoints.store)
         snapshot = cls(
             checkpoints,
@@ -185,12 +159,7 @@ class Snapshot:
 
     @classmethod
     def load(cls, checkpoints: Checkpoints, commit: str) -> Snapshot:
-        """Open a checkpoint.
-
-        Raises:
-            CheckpointMissing: the commit, or a part of it, is not in this store.
-            NewerCheckpoint: a later version wrote it.
-        """
+        """Open a checkpoint. Raises CheckpointMissing, NewerCheckpoint."""
         store = checkpoints.store
         parts = list_tree_entries(store, bytes.fromhex(checkpoints.tree_id(commit)))
 
@@ -198,6 +167,12 @@ class Snapshot:
             part = parts.get(name)
             return checkpoints.files((part.id if part else EMPTY_TREE).hex())
 
+        def optional_part(kind: type[P], name: str) -> P | None:
+            raw = parts.get(name.encode())
+            return _parse_snapshot_part(kind, name, store.read(raw.id)) if raw else None
+
+        if repository := optional_part(RepositoryLink, "repository.json"):
+            register_credential_variables(repository.named_variables)
         config = _load_snapshot_config(store, parts[b"config.json"].id)
         state = _parse_snapshot_part(JobState, "state.json", store.read(parts[b"state.json"].id))
         return cls(
@@ -210,9 +185,9 @@ class Snapshot:
             checkpoints.files(parts[b"files"].id.hex(), limit=config.limits.file_bytes),
             part_files(b"reads"),
             part_files(b"changes"),
-            _load_snapshot_compaction(store, parts.get(b"context.json")),
-            link=_load_snapshot_project_link(store, parts.get(b"project.json")),
-            repository=_load_snapshot_repository_link(store, parts.get(b"repository.json")),
+            optional_part(Compaction, "context.json") or Compaction(),
+            link=optional_part(ProjectLink, "project.json"),
+            repository=repository,
             **_of_each_folder(lambda name: part_files(name.encode())),
         )
 
@@ -248,6 +223,7 @@ class Snapshot:
             without_volatile(self.changes, patterns),
             self.conversation.without_provider_data,
             Conversation(self.review).without_provider_data,
+            times=False,
         ).hex()
 
     def _write_tree(
@@ -258,8 +234,9 @@ class Snapshot:
         changes: Files,
         conversation: Files,
         review: Files,
+        *,
+        times: bool = True,
     ) -> bytes:
-        """Write the whole tree, with these entries replacing the job's own."""
         store = self.checkpoints.store
         state = store.write_blob(job_state.model_dump_json(exclude_defaults=True).encode())
         folders = {
@@ -269,6 +246,8 @@ class Snapshot:
             b"changes": changes,
         }
         extra = _of_each_folder(partial(getattr, self)) | {"review": review}
+        if not times:
+            del extra["calls"]
         empty = EMPTY_TREE.hex()
         folders |= {name.encode(): part for name, part in extra.items() if part.id != empty}
         parts = {name: TreeEntry(FOLDER, bytes.fromhex(part.id)) for name, part in folders.items()}
@@ -285,56 +264,44 @@ class Snapshot:
 
     @property
     def view(self) -> ContextView:
-        """Return the conversation as the model sees it."""
         return ContextView(self.conversation, self.compaction)
 
     def pin_config(self, config: AgentConfig) -> None:
-        """Pin the configuration from here on."""
         register_credential_variables(config.named_variables)
         self.config = config
         self.config_id = self.checkpoints.store.write_blob(config.model_dump_json().encode()).hex()
 
     def begin_conversation(self, *messages: dict[str, Any]) -> None:
-        """Start a new conversation; no file counts as read."""
         empty = Files.empty(self.checkpoints.store)
         self.conversation = Conversation(empty).append(*messages)
         self.compaction = Compaction()
         self.reads = self.arguments = self.images = empty
 
     def shelve_conversation(self, number: int) -> None:
-        """Move the conversation of that phase to where `search_history` looks."""
         raw = TreeEntry(FOLDER, bytes.fromhex(self.conversation.without_provider_data.id))
         self.history = self.history.with_tree_entry((f"{number:04d}",), raw)
 
     def keep_reasoning(self, text: str) -> None:
-        """Record the model's reasoning at this step."""
-        raw = TreeEntry(FILE, self.checkpoints.store.write_blob(text.encode()))
-        self.reasoning = self.reasoning.with_tree_entry((f"{self.state.step:06d}.md",), raw)
+        self.reasoning = self._with_step_page(self.reasoning, text)
 
     def keep_arguments(self, index: int, arguments: str) -> None:
-        """Record arguments of a call that the conversation cannot hold."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(arguments.encode()))
         self.arguments = self.arguments.with_tree_entry(
             (tool_call_id(self.state.step, index),), raw
         )
 
     def keep_helper(self, index: int, conversation: Conversation) -> None:
-        """Record a helper's conversation."""
         raw = TreeEntry(FOLDER, bytes.fromhex(conversation.without_provider_data.id))
         self.helpers = self.helpers.with_tree_entry((tool_call_id(self.state.step, index),), raw)
 
     def keep_image(self, data: builtins.bytes, mime: str, pointer: str, tokens: int) -> None:
-        """Keep a result's image for the message after the results of its reply."""
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(data))
         shown = ShownImage(pointer=pointer, blob=raw.id.hex(), mime=mime, tokens=tokens)
         self.images = self.images.with_tree_entry((shown.blob,), raw)
         self.state.images = [*self.state.images, shown]
 
     def append_images(self) -> None:
-        """Append a message with the images of the newest reply's results, once all are there.
-
-        Over Chat Completions, results can only be text.
-        """
+        """Append the images of the newest reply's results, which themselves are text only."""
         if self.state.images and count_newest_results(self.conversation) == len(
             newest_calls(self.conversation, self.state.step)
         ):
@@ -342,12 +309,13 @@ class Snapshot:
             self.state.images = []
 
     def keep_judgement(self, text: str) -> None:
-        """Record the judge's verdict at this step."""
+        self.judge = self._with_step_page(self.judge, text)
+
+    def _with_step_page(self, folder: Files, text: str) -> Files:
         raw = TreeEntry(FILE, self.checkpoints.store.write_blob(text.encode()))
-        self.judge = self.judge.with_tree_entry((f"{self.state.step:06d}.md",), raw)
+        return folder.with_tree_entry((f"{self.state.step:06d}.md",), raw)
 
     def changed_since(self, step: int) -> list[str]:
-        """Return the paths changed after that step, the last changed at the end."""
         changed_paths = []
         for entry in self.changes.walk():
             changed = int(self.changes.read_entry(entry)) if entry.kind == "file" else 0
@@ -356,14 +324,12 @@ class Snapshot:
         return [path for _, path in sorted(changed_paths)]
 
     def read_bytes(self, path: str) -> bytes | None:
-        """Return a workspace file's content, None if there is none."""
         # A person or a command may have left a folder there, or a dangling link.
         with suppress(FilesError, PathRefused):
             return self.files.read(path)
         return None
 
     def read_text(self, path: str) -> str:
-        """Return a workspace file's text, empty if there is none."""
         return (self.read_bytes(path) or b"").decode(errors="replace")
 
     def write_system_file(self, path: str, data: builtins.bytes) -> None:
@@ -372,7 +338,6 @@ class Snapshot:
         self.files = with_entry(self.files, path, raw)
 
     def record_changes(self, before: Files) -> list[str]:
-        """Record and return the paths that differ from `before` as changed in this step."""
         changes = list(diff_files(before, self.files))
         present = [change.path for change in changes if change.new and change.new.kind != "folder"]
         # Removals first, since a file may now be where their folder was.
@@ -384,20 +349,17 @@ class Snapshot:
         return [change.path for change in changes]
 
     def commit_message(self, what: str) -> str:
-        """Return a step's commit message: `phase 2 · todo 3 · write_file notes/a.md`."""
         phase = self.state.phase
         todo = f" · todo {phase.current.id}" if phase.current else ""
         return f"phase {phase.number}{todo} · {what}"
 
     def tool_call(self, index: int) -> dict[str, Any]:
-        """Return the `index`-th tool call of the newest reply."""
         call = newest_calls(self.conversation, self.state.step)[index]
         if raw := self.arguments.tree_entry((tool_call_id(self.state.step, index),)):
             call["function"]["arguments"] = self.checkpoints.store.read(raw.id).decode()
         return call
 
     def text_argument(self, index: int, name: str) -> str:
-        """Return one text argument of a call of the newest reply; empty if missing."""
         try:
             arguments = json.loads(self.tool_call(index)["function"]["arguments"])
         except (ValueError, RecursionError):

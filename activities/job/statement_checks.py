@@ -7,9 +7,8 @@ either, and what depends on a condition is left to the review: a refusal that is
 put right by the agent.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterable
 
 from activities.checkpoints import Files, FilesError, PathRefused
 from activities.job.empty_content import empty_content_reason
@@ -17,10 +16,28 @@ from activities.text.statement_words import any_word
 from protocol.scope_ledger import ScopeItem, Statement
 
 MAX_READ = 2_000_000
-"""Bytes of a file whose content is checked."""
 ASIDE = ("notes/", "archive/")
 """Folders in which no result is looked for, unless the brief names them."""
-_AWAY = any_word(r"delete|remove|rename|move|drop|lösche|löschen|entferne|entfernen")
+_TAKES = re.compile(
+    r"\b(?:delete|remove|rename|move|drop|lösche|entferne)"
+    r"(?:\s+(?!(?:to|into|in|as|on|for|from|nach|zu|als|aus)\b)[\w-]+){0,6}[\s\"'`(]*$",
+    re.IGNORECASE,
+)
+"""Ends what stands before a file that is to be taken away."""
+_IS_TAKEN = re.compile(
+    r"^[\s\"'`)]*(?:(?:must|shall|should|has|have|is|are|to|be|muss|soll|wird)\s+)*"
+    r"(?:deleted|removed|renamed|moved|dropped"
+    r"|(?:(?!und\b|wie\b)\w+\s+){0,3}(?:gelöscht|entfernt|löschen|entfernen))\b",
+    re.IGNORECASE,
+)
+_TAKES_IT = re.compile(
+    r"\b(?:delete|remove|rename|move|drop|lösche|entferne|verschiebe|benenne)\s+"
+    r"(?:it|them|this|that|both|(?:the|this|that|die|diese)\s+(?:file|datei)|sie|es|ihn)\b",
+    re.IGNORECASE,
+)
+"""Stands after a file that is taken away once it was made."""
+_OTHER_PATH = re.compile(r"[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]\w{0,4}\b", re.IGNORECASE)
+_AND = re.compile(r"[\s\"'`]*(?:,|and|und|,\s*and)[\s\"'`]*", re.IGNORECASE)
 _HEADING = re.compile(
     r"\b(?:heading|headed|titled|section|überschrift|abschnitt)s?\b[^\"“„`'\n]{0,20}"
     r"[\"“„`']([^\"”“`'\n]{2,80})[\"”“`']",
@@ -68,32 +85,62 @@ def holds_statements(files: Files, item: ScopeItem) -> bool:
     return not statement_problems(files, item)
 
 
+def find_taken_files(text: str, paths: Iterable[str]) -> set[str]:
+    """Return which of these files a statement has deleted, moved or renamed.
+
+    They may be made before, as in "Write a.md, then move it to b.md", so they need not remain.
+    """
+    spans = sorted(
+        match.span()
+        for path in set(paths)
+        for match in re.finditer(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", text)
+    )
+    taken, place, goes_on = set(), 0, False
+    for start, end in spans:
+        between, after = text[place:start], text[end:]
+        other = _OTHER_PATH.search(after)
+        goes_on = bool(
+            (goes_on and _AND.fullmatch(between))
+            or _IS_TAKEN.match(after)
+            or _is_told(_TAKES.search(between))
+        )
+        if goes_on or _is_told(_TAKES_IT.search(after, 0, other.start() if other else len(after))):
+            taken.add(text[start:end])
+        place = end
+    return taken
+
+
+def _is_told(verb: re.Match[str] | None) -> bool:
+    return verb is not None and not _NEGATION.search(verb.string[: verb.start()][-12:])
+
+
 def statement_problems(files: Files, item: ScopeItem) -> list[str]:
-    """Return what code finds amiss in what an item's statements name, a clause each."""
     return [why for statement in item.statements for why in _problems(files, statement)]
 
 
 def _problems(files: Files, statement: Statement) -> list[str]:
-    if not statement.paths or _AWAY.search(statement.text):
+    if not statement.paths:
         return []
     problems = []
     for group in _demanded_paths(statement):
-        found = {path: _read_named_file(files, path) for path in group}
+        contents = {path: _read_named_file(files, path) for path in group}
         whys = [
             f"{path} does not exist" if data is None else f"{path} {why}"
-            for path, data in found.items()
+            for path, data in contents.items()
             if (why := "" if data is None else empty_content_reason(path, data)) is not None
         ]
         problems += whys if len(whys) == len(group) else []
     paths = [path for path in statement.paths if "*" not in path]
     data = _read_named_file(files, paths[0]) if len(paths) == 1 else None
-    text = None if problems or data is None else _decoded_text(data)
-    return problems if text is None else [f"{paths[0]} {why}" for why in _amiss(statement, text)]
+    if problems or data is None or len(data) > MAX_READ or b"\0" in data:
+        return problems
+    return [f"{paths[0]} {why}" for why in _amiss(statement, data.decode(errors="replace"))]
 
 
 def _demanded_paths(statement: Statement) -> list[list[str]]:
     """Return the files that have to be there whatever happens; of a group, one is enough."""
     text, place = statement.text, 0
+    taken = find_taken_files(text, statement.paths)
     groups: list[list[str]] = []
     for path in statement.paths:
         start = text.find(path, place)
@@ -102,6 +149,8 @@ def _demanded_paths(statement: Statement) -> list[list[str]]:
             groups.append([path])
             continue
         between, place = text[place:start], start + len(path)
+        if path in taken:
+            continue
         condition = _CONDITION.search(text[:start])
         depends = (condition and not groups and condition.start() < 40) or (
             _CONDITION.search(between) if groups else _CONDITION.match(text[place:].lstrip(" ,"))
@@ -137,10 +186,10 @@ def _amiss(statement: Statement, text: str) -> list[str]:
         counts = _counts(match["unit"].casefold(), text)
         before = said[: match.start()]
         # "An abstract of at most 50 words in report.md" says nothing of the whole file.
-        whole = path in before and _OF_WHOLE.match(before.partition(path)[2].lstrip("/"))
+        of_whole_file = path in before and _OF_WHOLE.match(before.partition(path)[2].lstrip("/"))
         too_few = bound not in _UPPER and all(count < number for count in counts)
         too_many = bound not in _LOWER and all(count > number for count in counts)
-        if counts and (too_few or (too_many and whole)):
+        if counts and (too_few or (too_many and of_whole_file)):
             amiss.append(f"has {counts[0]:,} {match['unit']}, {bound} {number:,} are asked for")
     return amiss
 
@@ -169,9 +218,7 @@ def _counts(unit: str, text: str) -> list[int]:
 
 
 def _read_named_file(files: Files, path: str) -> bytes | None:
-    """Return the content of a file by the path that a brief gives it: from the top of the
-    workspace, or below a folder such as that of the repository; None without such a file.
-    """
+    """Return a file's content by a brief's path, from the top or below a folder, if any."""
     name = path.removeprefix("./").removeprefix("/workspace/")
     try:
         return files.read(name)
@@ -185,10 +232,3 @@ def _read_named_file(files: Files, path: str) -> bytes | None:
         return None
     folder = files.entry(name.rstrip("/")) if name else None
     return b"folder" if folder is not None and folder.kind == "folder" else None
-
-
-def _decoded_text(data: bytes) -> str | None:
-    """Return a file's text; None for one that is no text, or too large."""
-    if len(data) > MAX_READ or b"\0" in data:
-        return None
-    return data.decode(errors="replace")

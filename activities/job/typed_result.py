@@ -1,7 +1,5 @@
 """A job's typed result: a file that must fit the schema in its configuration."""
 
-from __future__ import annotations
-
 import json
 
 from pydantic_core import to_json
@@ -18,7 +16,6 @@ from protocol.endings import TypedResult
 from protocol.todo_list import ValidFile
 
 SCHEMA_FILE = "tools/result_schema.json"
-"""Path of the schema in the agent's workspace."""
 MAX_CONTENT_BYTES = 20_000
 """Largest result, as JSON, that is passed on whole."""
 MAX_PROBLEM_CHARACTERS = 2000
@@ -29,11 +26,9 @@ RESULT_RULES = """
 The job ends only once `{path}` fits the JSON Schema in `{schema}`{shown}
 """
 MAX_SHOWN_CHARACTERS = 2000
-"""Longest schema that the instructions show."""
 
 
 def check_result_schema(config: AgentConfig) -> None:
-    """Raise ConfigError if the schema or the path cannot be used."""
     if config.result_schema is None:
         return
     try:
@@ -46,7 +41,6 @@ def check_result_schema(config: AgentConfig) -> None:
 
 
 def with_typed_result_rules(instructions: str, config: AgentConfig) -> str:
-    """Return a job's instructions with the requirements on its result."""
     if config.result_schema is None:
         return instructions
     schema = json.dumps(config.result_schema, ensure_ascii=False)
@@ -57,20 +51,15 @@ def with_typed_result_rules(instructions: str, config: AgentConfig) -> str:
 
 
 def typed_result_schema_page(config: AgentConfig) -> bytes:
-    """Return the content of `SCHEMA_FILE`."""
     return (json.dumps(config.result_schema, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def result_problem(snapshot: Snapshot) -> str:
-    """Return why the result does not fit, with the first violations; empty if it does."""
     return read_typed_result(snapshot)[1]
 
 
 def read_typed_result(snapshot: Snapshot) -> tuple[TypedResult | None, str]:
-    """Return the result, read and checked at once, or why it does not fit.
-
-    Neither for a job without a typed result. The value that was checked is the one handed over.
-    """
+    """Return the typed result as read and checked, or why it does not fit; neither without one."""
     config = snapshot.config
     if config.result_schema is None:
         return None, ""

@@ -1,7 +1,5 @@
 """`workspace_summary.md`: a list of what is there, made without a model call."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,6 +21,7 @@ PURPOSE_CHARACTERS = 90
 HEAD_BYTES = 4000
 SUMMARY = "workspace_summary.md"
 MANY_ALIKE = 10
+MOST_ISSUES = 20
 _LISTED = re.compile(r"- (.+?) · [\d,]+ bytes · step \d")
 _PAGE_MARK = re.compile(r"\[page \d+\b.*\]")
 _DIGITS = re.compile(r"\d+")
@@ -37,13 +36,7 @@ def workspace_summary(
     repository: RepositoryLink | None = None,
     given_up: bool = False,
 ) -> str:
-    """Return the text of `workspace_summary.md`, a function of the checkpoint alone (no times).
-
-    Args:
-        unlisted: Patterns of volatile paths.
-        repository: The job's repository, of which only changed files are listed.
-        given_up: Whether the phase was given up, so that its open todos are not listed as work.
-    """
+    """Return the text of `workspace_summary.md`, a function of the checkpoint alone (no times)."""
     phase = state.phase
     done = [todo for todo in phase.todos if todo.done]
     lines = [
@@ -62,7 +55,7 @@ def workspace_summary(
     listed = [
         entry
         for entry in present
-        if not _workspace_summary_omits(entry.path) and not differs(entry.path)
+        if not (entry.path.startswith((SUMMARY, "tools/", "skills/")) or differs(entry.path))
     ]
     for entry in listed[:MAX_FILES]:
         lines.append(_workspace_summary_line(files, changes, entry))
@@ -82,7 +75,22 @@ def workspace_summary(
         lines += ["", "## Scope", ""]
         lines += [f"{scope_ledger.scope_ledger_line(state.scope)}."]
         lines += [f"- open: {item.id} {item.text}" for item in state.open_scope[:50]]
+    lines += _listed_part("Blocking", _blocking_issues(state))
+    lines += _listed_part("Notes", [remark.line for remark in state.remarks])
     return replace_surrogates("\n".join(lines) + "\n")
+
+
+def _blocking_issues(state: JobState) -> list[str]:
+    issue = [f"the last attempt failed: {one_line(state.issue, 500)}"] if state.issue else []
+    waits = [
+        f"a write waits for its store: {one_line(write.about or write.kind, 100)}"
+        for write in state.deferred_writes
+    ]
+    return [*issue, *waits[:MOST_ISSUES]]
+
+
+def _listed_part(heading: str, entries: Sequence[str]) -> list[str]:
+    return ["", f"## {heading}", "", *(f"- {entry}" for entry in entries)] if entries else []
 
 
 def condense_file_list(text: str) -> str:
@@ -146,10 +154,6 @@ def _workspace_summary_entries(
         f"{len(changes):,} differ now" + (f", {removed:,} of them deleted" if removed else "")
     )
     return [*files.with_tree_entry((folder,), None).walk(), *changed], line
-
-
-def _workspace_summary_omits(path: str) -> bool:
-    return path == SUMMARY or path.startswith(("tools/", "skills/"))
 
 
 def _workspace_summary_line(files: Files, changes: Files, entry: FileEntry) -> str:

@@ -1,16 +1,21 @@
 """Completed jobs, read from their checkpoints."""
 
-from __future__ import annotations
-
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pygit2
+from sqlalchemy import Row
 
-from activities.checkpoints import CheckpointMissing, Checkpoints, Root
+from activities.checkpoints import CheckpointMissing, Checkpoints, Root, open_checkpoints
 from activities.checkpoints.workspaces_root import list_job_repositories
+from activities.guards.matching import GuardSituation
+from activities.job.conversation_calls import count_newest_results, newest_calls
 from activities.job.snapshot import Snapshot
 from activities.learning.guard_precision import normalise_trace_path
+from activities.toolkit.agent_tools import agent_tools
 from config.schema.guards import Guard
 from protocol.endings import COMPLETION_FILE, JobResult
 
@@ -20,34 +25,22 @@ UNREADABLE = (CheckpointMissing, ValueError, OSError, pygit2.GitError)
 
 @dataclass(frozen=True)
 class FinishedJob:
-    """A completed job."""
-
     completed_at: int
-    """Time of completion, epoch seconds."""
     agent: str
     project: str
-    """The project that it worked for, or empty."""
     delivered: frozenset[str]
     rules: tuple[Guard, ...]
-    """Its guards."""
 
     def had_guard(self, guard: Guard) -> bool:
-        """Whether it had exactly this guard, in whatever stage."""
         return any(rule.model_copy(update={"stage": guard.stage}) == guard for rule in self.rules)
 
 
 def finished_jobs(root: Root, most: int | None = None) -> dict[str, FinishedJob]:
-    """Return the completed jobs with repositories here, by the job's folder.
-
-    Args:
-        most: Read at most this many jobs, the last changed first; None for all.
-    """
     jobs = ((path.stem, read_finished_job(path)) for path in list_job_repositories(root)[:most])
     return {name: job for name, job in jobs if job}
 
 
 def read_finished_job(repository: Path) -> FinishedJob | None:
-    """Return a repository's job; None if it is not completed or cannot be read."""
     if not (repository / "refs").is_dir():
         return None
     try:
@@ -64,3 +57,45 @@ def read_finished_job(repository: Path) -> FinishedJob | None:
     project = snapshot.link.id if snapshot.link else ""
     rules = tuple(snapshot.config.rules)
     return FinishedJob(entry.timestamp, snapshot.config.name, project, delivered, rules)
+
+
+MAX_TRACES = 50
+"""Most traces that are looked up, the newest first."""
+
+
+@dataclass(frozen=True)
+class CallMoment:
+    """A call before it was run or refused."""
+
+    situation: GuardSituation
+    tools: frozenset[str]
+
+
+def find_call_moments(root: Root, rows: Sequence[Row[Any]]) -> list[CallMoment]:
+    moments = (_find_call_moment(root, row) for row in rows[-MAX_TRACES:])
+    return [moment for moment in moments if moment]
+
+
+def calls_in_reply(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the newest reply's calls with arguments. Raises LookupError for another step."""
+    for call in newest_calls(snapshot.conversation, snapshot.state.step):
+        function = call["function"]
+        try:
+            arguments = json.loads(function["arguments"] or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+        yield function["name"], arguments if isinstance(arguments, dict) else {}
+
+
+def _find_call_moment(root: Root, row: Row[Any]) -> CallMoment | None:
+    try:
+        snapshot = Snapshot.load(open_checkpoints(root, row.job), row.checkpoint)
+        tool, arguments = list(calls_in_reply(snapshot))[
+            count_newest_results(snapshot.conversation)
+        ]
+        tools = frozenset(tool.name for tool in agent_tools(snapshot.config))
+    except (*UNREADABLE, LookupError):
+        return None
+    if tool != row.tool:
+        return None
+    return CallMoment(GuardSituation.from_snapshot(snapshot, "before_tool", tool, arguments), tools)

@@ -1,7 +1,5 @@
 """Measure a guard: its evaluations, and how many of them were wrong. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +17,6 @@ ApprovedCall = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class GuardFigures:
-    """Figures of a guard since its last revision."""
-
     evaluations: int
     """How often it refused, or would have, in jobs that it was not made from."""
     wrong: int
@@ -59,14 +55,6 @@ def measure_guard_precision(
     accepted: Mapping[str, frozenset[str]],
     jobs: int = 0,
 ) -> GuardFigures:
-    """Count a guard's evaluations in the traces and the replay.
-
-    Args:
-        learned: Its newest revision.
-        rows: All traces.
-        accepted: Deliverables of each completed job.
-        jobs: Number of completed jobs that had it.
-    """
     since = [row for row in rows if row.at >= learned.since]
     approved = approved_calls(since)
     hits = wrong = 0
@@ -88,7 +76,6 @@ def measure_guard_precision(
 
 
 def approved_calls(rows: Sequence[Row[Any]]) -> set[ApprovedCall]:
-    """Return the calls that people approved or let through."""
     return {
         (row.job, row.step, row.tool, normalise_trace_path(row.path))
         for row in rows
@@ -104,16 +91,12 @@ def was_refusal_wrong(
     approved: set[ApprovedCall],
     accepted: Mapping[str, frozenset[str]],
 ) -> bool:
-    """Whether refusing that call would have been a mistake."""
     named = normalise_trace_path(path)
     in_result = tool in WRITTEN and named in accepted.get(job, frozenset())
     return in_result or (job, step, tool, named) in approved
 
 
 def normalise_trace_path(path: str) -> str:
-    """Return a path in one spelling: models also write `./a.md` and `notes//a.md`.
-
-    It is shortened as in traces; the workspace itself is `.`.
-    """
+    """Return a path in one spelling (not `./a.md`), shortened as in traces."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return "/".join(parts)[:MAX_PATH] or path

@@ -1,6 +1,4 @@
-"""Move a learned guard to another stage, as a further revision of its file."""
-
-from __future__ import annotations
+"""Move a learned guard to another stage, by its agent's settings, as a revision of its file."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -12,12 +10,13 @@ from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import attempt_started_ms
-from activities.learning.agent_settings import load_learning_settings
 from activities.learning.finished_jobs import read_finished_job
 from activities.learning.guard_precision import GuardFigures, measure_guard_precision
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
+from config.agent_files import agent_names, load_agent
 from config.learned_guards import LearnedGuards, LearnedRevision
+from config.schema.agent import AgentConfig
 from config.schema.agent_sections import Learning
 from config.schema.guards import GuardStage
 
@@ -41,10 +40,7 @@ def move_guard_to_stage(
     *,
     unused: bool = False,
 ) -> str:
-    """Write the revision; return a line about it.
-
-    If a stricter version is retired, the version that it was to replace continues.
-    """
+    """Write the revision, return a line; a retired stricter version leaves the one before."""
     update: dict[str, Any] = {"stage": stage, "why": why, "at": guard_revision_time()}
     update["unused"] = unused
     line = f"{learned.name}: {learned.stage} -> {stage}, {why}"
@@ -62,20 +58,13 @@ def demote_guard(
     traces: Sequence[Row[Any]],
     accepted: Mapping[str, frozenset[str]],
 ) -> str | None:
-    """Put an active guard that is wrong too often back on trial; return a line if so.
-
-    Args:
-        learned: The newest revision.
-        traces: At least the guard's own traces, and all approvals.
-        accepted: Deliverables of each completed job.
-    """
     acting = guards.acting_revision(learned)
     if acting is None or acting.guard is None:
         return None
     # Figures of a stricter version on trial say nothing about the acting version.
     relevant = [row for row in traces if acting is learned or not row.stage]
     figures = measure_guard_precision(acting, relevant, accepted)
-    moved = next_guard_stage("active", figures, load_learning_settings(learned.agent))
+    moved = next_guard_stage("active", figures, agent_or_generalist(learned.agent).learning)
     if not moved or moved[0] != "experiment":
         return None
     if acting is learned:
@@ -87,18 +76,7 @@ def demote_guard(
 
 
 def demote_guards(root: Root, names: set[str]) -> list[str]:
-    """Put those of these guards back on trial that are wrong too often.
-
-    Args:
-        names: Guards with a refusal just bypassed, or a call approved.
-
-    Returns:
-        A line for each.
-
-    Raises:
-        StoreUnavailableError: the store does not answer.
-        ConfigError: a guard's file is broken.
-    """
+    """Put guards that people just contradicted on trial if wrong too often; a line for each."""
     guards = LearnedGuards(root.path)
     notes = []
     for learned in guards.newest_revisions():
@@ -122,13 +100,7 @@ def demote_guards(root: Root, names: set[str]) -> list[str]:
 def next_guard_stage(
     stage: GuardStage, figures: GuardFigures, settings: Learning
 ) -> tuple[GuardStage, str] | None:
-    """Return a guard's next stage and the reason; None to leave it.
-
-    Args:
-        stage: Its present stage.
-        figures: Its figures.
-        settings: The settings of its agent.
-    """
+    """Return a guard's next stage and the reason; None to leave it."""
     if stage == "active" and figures.wrong_share > settings.back_share:
         return "experiment", f"went back by itself: {figures.line}"
     if stage in ("active", "experiment") and figures.silent_jobs >= settings.silent_jobs:
@@ -139,7 +111,11 @@ def next_guard_stage(
 
 
 def is_guard_ready(figures: GuardFigures, settings: Learning) -> bool:
-    """Whether a guard on trial may become active."""
     return (
         figures.evaluations >= settings.evaluations and figures.wrong_share <= settings.ready_share
     )
+
+
+def agent_or_generalist(name: str) -> AgentConfig:
+    """Return the agent; the defaults for one that no longer exists."""
+    return load_agent(name if name in agent_names() else "generalist")

@@ -1,48 +1,144 @@
 """One pass of learning: patterns, proposals, and stage changes of existing guards."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row
 
-from activities.checkpoints import Root
-from activities.learning.agent_settings import load_learning_settings, load_own_guards
-from activities.learning.call_moments import find_call_moments
-from activities.learning.finished_jobs import finished_jobs
-from activities.learning.guard_precision import GuardFigures, measure_guard_precision
-from activities.learning.guard_replay import replay_guard
+from activities.checkpoints import CheckpointMissing, Checkpoints, Root
+from activities.checkpoints.workspaces_root import list_job_repositories
+from activities.guards.matching import GuardSituation, would_match_guard
+from activities.job.commit_messages import adds_reply
+from activities.job.conversation_calls import count_newest_results
+from activities.job.snapshot import Snapshot
+from activities.learning.finished_jobs import (
+    UNREADABLE,
+    calls_in_reply,
+    find_call_moments,
+    finished_jobs,
+)
+from activities.learning.guard_precision import (
+    GuardFigures,
+    approved_calls,
+    measure_guard_precision,
+    was_refusal_wrong,
+)
 from activities.learning.guard_stages import (
+    agent_or_generalist,
     demote_guard,
     guard_revision_time,
     is_guard_ready,
     move_guard_to_stage,
     next_guard_stage,
 )
-from activities.learning.proposals import propose_guard, propose_stricter
-from activities.learning.stricter_version import is_guard_strict_enough
+from activities.learning.proposals import is_guard_strict_enough, propose_guard, propose_stricter
 from activities.learning.trace_patterns import Pattern, extract_patterns
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
-from config.learned_guards import LearnedGuards, LearnedRevision
+from config.learned_guards import LearnedGuards, LearnedRevision, ReplayCounts
 from config.schema.agent import ConfigError
+from config.schema.guards import Guard
+from protocol.short_text import one_line
+
+MAX_JOBS = 50
+MAX_CHECKPOINTS = 3000
+"""Most checkpoints of each job, the newest first."""
+
+
+def replay_guard(
+    root: Root,
+    guard: Guard,
+    agent: str,
+    rows: Sequence[Row[Any]],
+    results: Mapping[str, frozenset[str]],
+    made_from: Collection[str] = (),
+) -> ReplayCounts:
+    sources = {root.repository(job).stem for job in made_from}
+    folders = {row.job: root.repository(row.job).stem for row in rows}
+    approved = {(folders[job], step, tool, path) for job, step, tool, path in approved_calls(rows)}
+    replayed = ReplayCounts()
+    for path in list_job_repositories(root)[:MAX_JOBS]:
+        with suppress(*UNREADABLE):
+            store = Checkpoints(path)
+            for reply, later in _guard_replay_checkpoints(store, agent):
+                for now in _call_situations(guard, store, reply, later):
+                    if not would_match_guard(guard, now):
+                        continue
+                    step, named = reply.state.step, str(now.arguments.get("path", ""))
+                    wrong = was_refusal_wrong(path.stem, step, now.tool, named, approved, results)
+                    if path.stem in sources and not wrong:
+                        replayed.own += 1
+                        continue
+                    replayed.hits += 1
+                    replayed.wrong += wrong
+    return replayed
+
+
+def _guard_replay_checkpoints(
+    store: Checkpoints, agent: str
+) -> Iterator[tuple[Snapshot, list[str]]]:
+    """Return the checkpoints at which the agent had just made calls, newest first.
+
+    With each come the ids of the checkpoints after it, up to the next reply, oldest first.
+    """
+    tags = store.tags()
+    newest = tags.get("completed") or tags.get("cancelled")
+    newest = newest or next(
+        (tags[name] for name in reversed(tags) if name.startswith("phase/")), ""
+    )
+    if not newest:
+        return
+    later: list[str] = []
+    for entry in store.log(newest, MAX_CHECKPOINTS):
+        if not adds_reply(entry.message):
+            later.append(entry.id)
+            continue
+        try:
+            snapshot = Snapshot.load(store, entry.id)
+        except CheckpointMissing:
+            return
+        if snapshot.config.name != agent:
+            return
+        yield snapshot, later[::-1]
+        later.clear()
+
+
+def _call_situations(
+    guard: Guard, store: Checkpoints, reply: Snapshot, later: Sequence[str]
+) -> Iterator[GuardSituation]:
+    """Return the situations of a reply's calls; none for a reply of text alone."""
+    changes = guard.match.changes is not None
+    try:
+        calls = list(calls_in_reply(reply))
+    except LookupError:
+        return
+    standing = {0: reply}
+    for commit in later if changes or len(calls) > 1 else ():
+        try:
+            snapshot = Snapshot.load(store, commit)
+        except CheckpointMissing:
+            return
+        if snapshot.state.phase.number != reply.state.phase.number:
+            break
+        standing.setdefault(count_newest_results(snapshot.conversation), snapshot)
+    for place, (tool, arguments) in enumerate(calls):
+        if before := standing.get(place):
+            after = standing.get(place + 1) if changes else None
+            files = after.files if after else None
+            yield GuardSituation.from_snapshot(before, guard.point, tool, arguments, "", files)
 
 
 @dataclass(frozen=True)
 class LearnedGuardStatus:
-    """A learned guard and its current stage."""
-
     learned: LearnedRevision
     figures: GuardFigures
     ready: bool
 
     @property
     def line(self) -> str:
-        """Return a line for people."""
-        text = self.figures.line if self.learned.guard else self.learned.prompt
+        text = self.figures.line if self.learned.guard else one_line(self.learned.prompt, 160)
         if self.learned.stage == "retired":
             text += f"; {self.learned.why}"
         stage = f"{self.learned.stage}{', ready' if self.ready else ''}"
@@ -50,11 +146,7 @@ class LearnedGuardStatus:
 
 
 class LearningPass:
-    """Patterns and guards learned from a workspaces root's jobs. Reads the store once.
-
-    Raises:
-        StoreUnavailableError: The store does not answer.
-    """
+    """Patterns and guards learned from a workspaces root's jobs. Reads the store once."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
@@ -67,19 +159,13 @@ class LearningPass:
 
     @property
     def patterns(self) -> list[Pattern]:
-        """Return the patterns, the most frequent first."""
         return extract_patterns(self.traces)
 
     def guard_statuses(self) -> list[LearnedGuardStatus]:
-        """Return the existing guards with their figures. Raises ConfigError for a broken file."""
         return [self._guard_status(learned) for learned in self._guards.newest_revisions()]
 
     def learn(self) -> list[str]:
-        """Propose guards for patterns without one, and move guards as their figures require.
-
-        Returns:
-            A line for each action.
-        """
+        """Propose guards for patterns, move guards as their figures require; a line for each."""
         return [*self._move_guards(), *self._make_proposals()]
 
     def _move_guards(self) -> list[str]:
@@ -92,7 +178,7 @@ class LearningPass:
                 proposed.append(line)
                 continue
             moved = next_guard_stage(
-                learned.stage, now.figures, load_learning_settings(learned.agent)
+                learned.stage, now.figures, agent_or_generalist(learned.agent).learning
             )
             if moved:
                 unused = moved[0] == "retired"
@@ -102,7 +188,7 @@ class LearningPass:
     def _make_proposals(self) -> list[str]:
         proposed = []
         for pattern in self.patterns:
-            settings = load_learning_settings(pattern.agent)
+            settings = agent_or_generalist(pattern.agent).learning
             if len(pattern.traces) < settings.traces or pattern.jobs < settings.jobs:
                 continue
             known = {name: self._guards.newest_number(name) for name in self._guards.names()}
@@ -129,7 +215,6 @@ class LearningPass:
         return proposed
 
     def _propose_guard(self, pattern: Pattern) -> LearnedRevision | None:
-        """Return the proposal for a pattern; None if there is a guard for it already."""
         newest = {learned.name: learned for learned in self._guards.newest_revisions()}
         in_use = [
             learned
@@ -143,7 +228,7 @@ class LearningPass:
             learned.guard and is_guard_strict_enough(learned.guard, calls) for learned in in_use
         ):
             return None
-        agent_guards, timestamp = load_own_guards(pattern.agent), guard_revision_time()
+        agent_guards, timestamp = agent_or_generalist(pattern.agent).rules, guard_revision_time()
         proposal = propose_stricter(pattern, timestamp, moments, in_use, agent_guards)
         if proposal is None or (proposal.replaces and proposal.name in newest):
             proposal = propose_guard(pattern, timestamp, moments)
@@ -158,14 +243,13 @@ class LearningPass:
         return proposal
 
     def promote_guard(self, name: str) -> str:
-        """Make a ready guard active; return a line about it. Raises ConfigError."""
         now = self._find_status(name)
         if now.learned.guard is None:
             raise ConfigError(f"{name} is a proposal for a prompt, which a person changes")
         if now.learned.stage != "experiment":
             raise ConfigError(f"{name} is {now.learned.stage}; only one in experiment is promoted")
         if not now.ready:
-            settings = load_learning_settings(now.learned.agent)
+            settings = agent_or_generalist(now.learned.agent).learning
             raise ConfigError(
                 f"{name} is not ready: {now.figures.line}; it takes {settings.evaluations} "
                 f"evaluations with at most {settings.ready_share:.0%} wrong"
@@ -175,13 +259,11 @@ class LearningPass:
         )
 
     def retire_guard(self, name: str) -> str:
-        """Take a guard out of use; return a line about it. Raises ConfigError."""
         return move_guard_to_stage(
             self._guards, self._find_status(name).learned, "retired", "retired by a person"
         )
 
     def show_guard(self, name: str) -> dict[str, Any]:
-        """Return the current file and its earlier revisions. Raises ConfigError."""
         self._find_status(name)
         history = [revision.data() for revision in self._guards.revisions(name)]
         return {"file": self._guards.newest_path(name).read_text().rstrip(), "revisions": history}
@@ -205,7 +287,7 @@ class LearningPass:
         return LearnedGuardStatus(
             learned,
             figures,
-            on_trial and is_guard_ready(figures, load_learning_settings(learned.agent)),
+            on_trial and is_guard_ready(figures, agent_or_generalist(learned.agent).learning),
         )
 
 
@@ -216,4 +298,4 @@ def _is_answered_by_earlier_pass(pattern: Pattern, known: LearnedRevision | None
     if known is None or known.stage != "retired" or not known.unused:
         return known is not None
     again = [row for row in pattern.traces if row.at > known.at]
-    return len(again) < load_learning_settings(pattern.agent).traces
+    return len(again) < agent_or_generalist(pattern.agent).learning.traces

@@ -1,7 +1,5 @@
 """Find patterns in traces: what is refused or corrected repeatedly. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +19,6 @@ PatternTrend = Literal["growing", "steady", "falling"]
 
 @dataclass(frozen=True)
 class Pattern:
-    """Similar traces of one agent, guard and tool."""
-
     agent: str
     project: str
     source: str
@@ -37,18 +33,15 @@ class Pattern:
 
     @property
     def paths(self) -> list[str]:
-        """Return the distinct files concerned."""
         return sorted({normalise_trace_path(row.path) for row in self.traces if row.path})
 
     @property
     def lesson(self) -> str:
-        """Return the most frequent correction."""
         texts = Counter[str](map(_pattern_correction_text, self.traces))
         return max(sorted(texts), key=lambda text: (bool(text), texts[text]))
 
     @property
     def line(self) -> str:
-        """Return a line for people."""
         what = self.tool or "what it did"
         return (
             f"{self.agent}: {what} met with {self.source} {self.guard} {len(self.traces)} times "
@@ -57,12 +50,7 @@ class Pattern:
 
 
 def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
-    """Return the patterns, the most frequent first.
-
-    Args:
-        rows: All traces. What a guard on trial would have refused is not counted: it is evidence
-            about the guard.
-    """
+    """Return the patterns, the most frequent first, without what guards on trial saw."""
     counted = [row for row in rows if row.type in COUNTED_TYPES and not row.stage]
     if not counted:
         return []
@@ -80,9 +68,7 @@ def extract_patterns(rows: Sequence[Row[Any]]) -> list[Pattern]:
 
 
 def pattern_reason(row: Row[Any]) -> str:
-    """Return the text by which traces are compared: for answers the question, since many answers
-    are just `Yes.`
-    """
+    """Return the text to compare; the question if an answer, which is often just `Yes.`"""
     text: str = row.what_was_correct or row.why or row.what_happened
     return row.why if _is_answer_to_question(row) else text
 
@@ -97,7 +83,6 @@ def _is_answer_to_question(row: Row[Any]) -> bool:
 
 
 def _cluster_alike(members: list[Row[Any]]) -> list[list[Row[Any]]]:
-    """Cluster similar traces, comparing each with the first one of every cluster."""
     clusters: list[tuple[str, list[Row[Any]]]] = []
     known: dict[str, list[Row[Any]]] = {}
     for row in members:

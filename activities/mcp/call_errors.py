@@ -1,15 +1,30 @@
-"""Convert errors of a call for the model and the workflow."""
-
-from __future__ import annotations
+"""Errors of a call to a server, and what they mean for the model and the workflow."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from activities.mcp.server_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from config.schema.mcp_servers import DeclaredTool
+from protocol.errors import Interruption, Refusal, Unavailable
+
+
+class ServerUnavailable(Unavailable):
+    """The server cannot be reached and nothing was done; the message names it and what to do."""
+
+
+class ServerCallFailed(Refusal):
+    """The call was answered with an error; the message is for the model."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class ServerCallInterrupted(Interruption):
+    """The call was sent and no answer came; the message says what happened instead."""
+
 
 LOST = (
     "{why}. The call may have happened, wholly or in part, or not. Nothing of it is in the "

@@ -2,13 +2,14 @@
 
 Each turn is an activity. Between two turns neither the worker nor the connection is held. The
 workflow stores the position of the call; the job's ledger stores what the server passed along.
-"""
 
-from __future__ import annotations
+A server that works on files has one turn, in a private folder and a process of its own.
+"""
 
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from mcp.types import (
@@ -20,13 +21,19 @@ from mcp.types import (
 )
 from pydantic import TypeAdapter
 
-from activities.mcp.call_errors import convert_call_errors, explain_server_error
+from activities.commands.private_folder import private_folder
+from activities.mcp.call_errors import (
+    ServerCallFailed,
+    ServerUnavailable,
+    convert_call_errors,
+    explain_server_error,
+    make_result_paths_relative,
+    shorten_call_error_paths,
+)
 from activities.mcp.elicitation import Elicited, Misread, elicited_question
 from activities.mcp.raw_answers import salvage_raw_answer
-from activities.mcp.result_images import put_result_images, take_result_images
-from activities.mcp.results import result_text
+from activities.mcp.results import put_result_images, result_text, take_result_images
 from activities.mcp.server_connection import Called, Turn
-from activities.mcp.server_errors import ServerCallFailed, ServerUnavailable
 from activities.mcp.servers import BEGUN, worker_mcp_servers
 from activities.mcp.tasks import (
     CreatedTask,
@@ -87,7 +94,6 @@ class _CallTurn:
         self._server = context.config.mcp[declared.server]
 
     def begin(self, arguments: dict[str, Any]) -> str:
-        """Make the call."""
         pending = Pending(key=self._context.key, turn=0, begun=time.time(), server=self._name)
         with convert_call_errors(self._declared):
             return self._settle(self._send(arguments, BEGUN), pending, arguments)
@@ -245,10 +251,7 @@ class _CallTurn:
 
     def _text(self, result: CallToolResult) -> str:
         """Return the result as text, its images as files. Raises ToolError for an error."""
-        result, images = take_result_images(result, self._context.files.limit)
-        text = result_text(result)
-        if result.is_error:
-            raise ToolError(explain_server_error(self._declared, text))
+        text, images = _read_result(self._declared, self._context, result)
         self._context.files = put_result_images(self._context.files, images)
         return text
 
@@ -301,7 +304,6 @@ def _open_server_question(pending: Pending, question: Elicited) -> Pending:
 
 
 def _close_server_question(pending: Pending) -> Pending:
-    """Return the call with no question open."""
     update: dict[str, Any] = {
         "asks": "",
         "question": "",
@@ -310,3 +312,51 @@ def _close_server_question(pending: Pending) -> Pending:
         "answers": {},
     }
     return pending.model_copy(update=update)
+
+
+def call_mcp_tool(declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any]) -> str:
+    """Return the result as text; store changed files of a server that works on files in `context`.
+
+    Raises:
+        ToolError: the server reported an error, or was lost during the call.
+        DependencyUnavailable: the server is not there, and nothing was done.
+        Unfinished: it asks something, or works on a task.
+    """
+    if context.config.mcp[declared.server].cwd is None:
+        return call_in_turns(declared, context, arguments)
+    with private_folder(context.files, context.root, context.job) as private:
+        text, images = _send_call(declared, context, arguments, private.path)
+        # The server has ended, so nothing writes there any more.
+        after = private.read_back(hide_credentials=True)
+        context.files = put_result_images(after, images)
+    return "\n".join([text, *private.notes])
+
+
+def _send_call(
+    declared: DeclaredTool, context: ToolContext, arguments: dict[str, Any], folder: Path
+) -> tuple[str, dict[str, bytes]]:
+    """Return the result as text, and its images."""
+    with convert_call_errors(declared, folder):
+        result = worker_mcp_servers().call_tool(
+            declared.server,
+            context.config.mcp[declared.server],
+            declared.tool,
+            arguments,
+            key=context.key,
+            repeatable=declared.effect != "once",
+            folder=folder,
+        )
+    if not isinstance(result, CallToolResult):
+        raise ToolError(f"{declared.server} asks something, and works on files: it cannot wait.")
+    return _read_result(declared, context, result, folder)
+
+
+def _read_result(
+    declared: DeclaredTool, context: ToolContext, result: CallToolResult, folder: Path | None = None
+) -> tuple[str, dict[str, bytes]]:
+    """Return the text for the model, and its images. Raises ToolError for an error."""
+    result, images = take_result_images(result, context.files.limit)
+    text = result_text(result)
+    if result.is_error:
+        raise ToolError(explain_server_error(declared, shorten_call_error_paths(text, folder)))
+    return make_result_paths_relative(text, folder), images

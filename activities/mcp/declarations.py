@@ -1,7 +1,5 @@
 """Ask an agent's servers for their tools at the start of a job; the answers are pinned."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -10,7 +8,7 @@ from tempfile import TemporaryDirectory
 from jsonschema.exceptions import SchemaError
 from mcp.types import Tool, ToolAnnotations
 
-from activities.mcp.server_errors import ServerUnavailable
+from activities.mcp.call_errors import ServerUnavailable
 from activities.mcp.servers import ListedTools, worker_mcp_servers
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
 from activities.toolkit.arguments import SchemaArguments

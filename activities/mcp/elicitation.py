@@ -1,7 +1,5 @@
 """Questions of a server to a person, and how the person's words answer them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -34,22 +32,18 @@ class Misread(Refusal):
 
 @dataclass(frozen=True)
 class Elicited:
-    """One question of a server."""
-
     key: str
     """The server's id of the question."""
     params: ElicitRequestParams
 
     @property
     def question(self) -> str:
-        """Return the question for the person."""
         return redact(replace_surrogates(f"{one_line(self.params.message, MOST)} {self._form}"))[
             :MOST
         ]
 
     @property
     def default(self) -> str:
-        """Return the default answer in words."""
         values = self._defaults
         return redact(json.dumps(values, ensure_ascii=False)) if values else NOBODY
 

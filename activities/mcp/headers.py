@@ -1,7 +1,5 @@
 """Headers from a command, for servers whose tokens expire before the worker ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -14,7 +12,7 @@ from contextlib import suppress
 import httpx2
 
 from activities.guards.hooks.processes import hook_environment
-from activities.mcp.server_errors import ServerUnavailable
+from activities.mcp.call_errors import ServerUnavailable
 from activities.redaction.credentials import hide_printed_credential
 from activities.redaction.secrets import redact
 from config.schema.mcp_servers import Server

@@ -1,8 +1,8 @@
 """Stands between the worker and a server's process, so that neither outlives the other.
 
-Run as a script: `keeper.py <pid of the worker> <program> <argument>…`. It leads a process group.
-When the server ends it takes the rest of the group along and ends in the same way; when the worker
-ends, however that happens, it kills the group. Standard streams are the server's.
+Run as a script: `process_group.py <pid of the worker> <program> <argument>…`. It leads a process
+group. When the server ends it takes the rest of the group along and ends in the same way; when the
+worker ends, however that happens, it kills the group. Standard streams are the server's.
 """
 
 import ctypes

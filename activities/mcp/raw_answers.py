@@ -1,10 +1,10 @@
 """Raw answers, as received before the client validates them.
 
 An answer to a call that does not fit is kept: the call was made, and the answer is evidence of it.
-A page of tools is mended tool by tool.
+A page of tools is mended tool by tool, since the client takes a page or none of it. What a tool
+need not have, such as an icon, is left out of it; a tool that does not fit without is left out of
+the page.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -13,10 +13,10 @@ from typing import Any, Self
 
 from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent
+from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent, Tool
+from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from activities.mcp.tool_pages import LIST
 from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingTransportStream
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
@@ -42,7 +42,6 @@ async def record_raw_answers(
     """Wrap the transport to record the answer to each call in its `CallProgress`.
 
     Args:
-        transport: The connection to the server.
         mend_page: Returns a page of tools as the client can read it.
     """
     waiting: dict[str | int, CallProgress] = {}
@@ -115,12 +114,7 @@ class _RawAnswerReader(ForwardingTransportStream[ReadStream[SessionMessage | Exc
 
 
 def salvage_raw_answer(result: dict[str, Any] | None, why: Exception) -> CallToolResult | None:
-    """Return a raw answer with what is wrong with it; None if no answer to a call came.
-
-    Args:
-        result: The server's result.
-        why: The client's error.
-    """
+    """Return a raw answer with what is wrong with it; None if no answer to a call came."""
     if result is None or result.get("resultType") not in COMPLETE:
         return None
     try:
@@ -138,3 +132,72 @@ def salvage_raw_answer(result: dict[str, Any] | None, why: Exception) -> CallToo
     note = ODD_RESULT.format(why=one_line(redact(reason), 200).rstrip("."))
     tool_result.content = [*tool_result.content, TextContent(type="text", text=note)]
     return tool_result
+
+
+LIST = "tools/list"
+DISPENSABLE = ("icons", "annotations", "title", "execution", "_meta", "description", "outputSchema")
+"""What a tool can be offered without. Without annotations a call counts as one that must not be
+repeated.
+"""
+REASON = 200
+
+
+def mend_tool_page(page: dict[str, Any], version: str, left_out: dict[str, str]) -> dict[str, Any]:
+    """Return a page of tools that the client reads.
+
+    Args:
+        left_out: Receives the names of tools that do not fit, with the reason.
+    """
+    tools = page.get("tools")
+    if not isinstance(tools, list):
+        return page
+    cursor = page.get("nextCursor")
+    rest = {key: value for key, value in page.items() if key not in ("tools", "nextCursor")}
+    if cursor and isinstance(cursor, str):
+        rest["nextCursor"] = cursor
+    frame = {**rest, "tools": []}
+    if _misfit(None, frame, version):
+        return page
+    kept: list[dict[str, Any]] = []
+    for place, tool in enumerate(tools, 1):
+        fitting = _fitting_tool(tool, frame, version)
+        if isinstance(fitting, str):
+            name = tool.get("name") if isinstance(tool, dict) else None
+            known = name if isinstance(name, str) and name else f"number {place}"
+            left_out[one_line(redact(known), 100)] = one_line(redact(fitting), REASON).rstrip(".")
+        else:
+            kept.append(fitting)
+    return {**rest, "tools": kept}
+
+
+def _fitting_tool(tool: object, frame: dict[str, Any], version: str) -> dict[str, Any] | str:
+    """Return the tool, if need be without what it can do without; else why it does not fit."""
+    if not isinstance(tool, dict):
+        return "its declaration is no object"
+    if not _misfit(tool, frame, version):
+        return tool
+    if not isinstance(tool.get("name"), str) or not tool["name"]:
+        return "it has no name"
+    if not isinstance(schema := tool.get("inputSchema"), dict):
+        return "it declares no inputSchema" if schema is None else "its inputSchema is no schema"
+    if "type" not in schema:
+        tool = {**tool, "inputSchema": {"type": "object", **schema}}
+    for key in DISPENSABLE:
+        less = {name: value for name, value in tool.items() if name != key}
+        # A key that fits stays.
+        bare = {name: value for name, value in less.items() if name not in DISPENSABLE}
+        if key in tool and _misfit({**bare, key: tool[key]}, frame, version):
+            tool = less
+    return _misfit(tool, frame, version) or tool
+
+
+def _misfit(tool: dict[str, Any] | None, frame: dict[str, Any], version: str) -> str:
+    """Return why the client would not read a tool, or the frame; empty if it would."""
+    try:
+        if tool is not None:
+            Tool.model_validate(tool)
+        tools = [] if tool is None else [tool]
+        validate_server_result(LIST, version, {**frame, "tools": tools})
+    except ValidationError as error:
+        return first_validation_errors(error)
+    return ""

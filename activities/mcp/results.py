@@ -1,8 +1,9 @@
-"""Convert a server's answer to text for the model."""
+"""Convert a server's answer to text for the model, and its images to files of the workspace."""
 
-from __future__ import annotations
-
+import binascii
+import hashlib
 import json
+from base64 import b64decode
 from typing import Any
 
 from mcp.types import (
@@ -16,6 +17,7 @@ from mcp.types import (
     TextResourceContents,
 )
 
+from activities.checkpoints import Files
 from activities.text.safe_text import cut_middle, replace_surrogates
 
 MAX_CHARACTERS = 1_000_000
@@ -70,3 +72,48 @@ def _block_text(block: ContentBlock) -> str:
             if isinstance(resource, TextResourceContents):
                 return resource.text
             return f"[resource {resource.uri}, {len(resource.blob) * 3 // 4:,} bytes: not shown]"
+
+
+PLACE = "received"
+ENDINGS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/webp": "webp",
+    "image/gif": "gif",
+    "image/svg+xml": "svg",
+}
+
+
+def take_result_images(
+    result: CallToolResult, limit: int
+) -> tuple[CallToolResult, dict[str, bytes]]:
+    """Return the result with a path in place of each image, and the files to write.
+
+    Names are derived from content, so the same answer makes the same files.
+
+    Args:
+        limit: Largest file, in bytes.
+    """
+    received: dict[str, bytes] = {}
+    blocks = list(result.content)
+    for place, block in enumerate(blocks):
+        ending = ENDINGS.get(block.mime_type) if isinstance(block, ImageContent) else None
+        if not isinstance(block, ImageContent) or ending is None:
+            continue
+        try:
+            data = b64decode(block.data, validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        if len(data) > limit:
+            continue
+        path = f"{PLACE}/{hashlib.sha256(data).hexdigest()[:16]}.{ending}"
+        received[path] = data
+        text = f"[{block.type} {block.mime_type}, {len(data):,} bytes, in {path}]"
+        blocks[place] = TextContent(type="text", text=text)
+    return result.model_copy(update={"content": blocks}), received
+
+
+def put_result_images(files: Files, received: dict[str, bytes]) -> Files:
+    for path, data in received.items():
+        files = files.write(path, data)
+    return files

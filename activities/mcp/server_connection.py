@@ -1,7 +1,5 @@
 """One connection to a server, from start to end."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Coroutine
@@ -27,11 +25,10 @@ from mcp.types import (
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from activities.mcp.call_errors import ServerUnavailable
 from activities.mcp.elicitation import Elicited
-from activities.mcp.raw_answers import record_raw_answers
-from activities.mcp.server_errors import ServerUnavailable
+from activities.mcp.raw_answers import mend_tool_page, record_raw_answers
 from activities.mcp.tasks import TaskParams, TaskRequest, Tasks, TaskState
-from activities.mcp.tool_pages import mend_tool_page
 from activities.mcp.transport import (
     CALL_PROGRESS,
     UNEXPLAINED,
@@ -205,7 +202,6 @@ class Connection:
         return listed
 
     async def close(self) -> None:
-        """End the connection and its process."""
         self._closing.set()
         if not self._ready.is_set():
             self._task.cancel()

@@ -4,16 +4,14 @@ They run on an event loop in a thread of its own, since the client is asynchrono
 threads. There is one set per process, so jobs that name the same server share its process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import TimeoutError as NotYet
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from mcp import MCPError
 from mcp.types import (
@@ -29,9 +27,9 @@ from mcp.types import (
     Tool,
 )
 
+from activities.mcp.call_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.raw_answers import salvage_raw_answer
 from activities.mcp.server_connection import Called, Connection, Turn, describe_mcp_connection_error
-from activities.mcp.server_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
@@ -44,15 +42,26 @@ LOST_MESSAGES = ("Connection closed", "SSE stream ")
 errors.
 """
 BEGUN = Turn()
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class ListedTools(NamedTuple):
-    """What a server declares."""
-
     tools: list[Tool]
     left_out: dict[str, str]
     """Tools that do not fit the protocol, with the reason."""
+
+
+def _blocking(
+    method: Callable[Concatenate["Servers", P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate["Servers", P], R]:
+    """Make a method wait in the calling thread for its work on the servers' event loop."""
+
+    @wraps(method)
+    def wait_for_method(servers: "Servers", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return servers.wait_for(method(servers, *args, **kwargs))
+
+    return wait_for_method
 
 
 class Servers:
@@ -66,15 +75,23 @@ class Servers:
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
         self._thread.start()
 
-    def list_tools(self, name: str, server: Server, folder: Path | None = None) -> ListedTools:
-        """Return a server's declared tools.
+    @_blocking
+    async def list_tools(
+        self, name: str, server: Server, folder: Path | None = None
+    ) -> ListedTools:
+        """Return a server's declared tools. Raises ServerUnavailable."""
+        connection = await self._open_connection(name, server, folder)
+        try:
+            return ListedTools(await connection.list_tools(), dict(connection.left_out))
+        except ServerUnavailable:
+            await self._drop_connection(connection)
+            raise
+        finally:
+            if folder:
+                await connection.close()
 
-        Raises:
-            ServerUnavailable: it cannot be reached.
-        """
-        return self._wait_for(self._list_tools(name, server, folder))
-
-    def call_tool(
+    @_blocking
+    async def call_tool(
         self,
         name: str,
         server: Server,
@@ -92,18 +109,52 @@ class Servers:
             turn: State of a call that continues.
             key: Idempotency key, shared by retries and sent to the server.
             repeatable: Whether an interrupted call may be sent once more.
-            folder: Private folder for a server that works on files, which then has a process
-                for this call alone.
+            folder: Private folder of a server on files, which has a process for this call alone.
 
         Raises:
             ServerUnavailable: nothing was done.
             ServerCallFailed: the server reported an error.
             ServerCallInterrupted: it may have been done.
         """
-        work = self._call_tool(name, server, tool, arguments, key, repeatable, turn, folder)
-        return self._wait_for(work)
+        why = ""
+        for is_retry in (False, True):
+            sending = CallProgress()
+            connection = await self._open_connection(name, server, folder)
+            try:
+                answer = await connection.call_tool(tool, arguments, key, sending, turn)
+                return _with_server_questions(answer, name, sending)
+            except ConnectionError:
+                pass
+            except Exception as error:
+                # A server may be lost while its schema is listed, after it has answered the call.
+                if (odd := salvage_raw_answer(sending.result, error)) is not None:
+                    return odd
+                if isinstance(error, MCPError):
+                    if error.code == HEADER_MISMATCH and not is_retry:
+                        # This reads the tool's schema again, and does nothing else.
+                        await connection.list_tools()
+                        continue
+                    if _is_timeout(error):
+                        await self._drop_if_silent(connection)
+                    if failure := _call_failure(error, name, server, sending):
+                        raise failure from error
+                else:
+                    kind = ServerCallFailed if repeatable else ServerCallInterrupted
+                    what = describe_mcp_connection_error(error)
+                    raise kind(f"{name} answered what is no result: {what}") from error
+            finally:
+                if folder:
+                    await connection.close()
+            await self._drop_connection(connection)
+            why = connection.last_words
+            if sending.was_sent and (is_retry or not repeatable):
+                raise ServerCallInterrupted(f"{name} ended during the call{why}")
+        raise ServerUnavailable(
+            f"The MCP server {name} ends as soon as it is called{why}. Check it."
+        )
 
-    def ask_about_task(
+    @_blocking
+    async def ask_about_task(
         self,
         name: str,
         server: Server,
@@ -118,101 +169,6 @@ class Servers:
             ServerUnavailable: it does not answer.
             ServerCallFailed: it does not know the task.
         """
-        return self._wait_for(self._ask_about_task(name, server, method, task, responses))
-
-    def check_result(self, name: str, server: Server, tool: str, result: CallToolResult) -> None:
-        """Check a task's result against the schema. Raises RuntimeError or ServerUnavailable."""
-        self._wait_for(self._check_result(name, server, tool, result))
-
-    def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            # An exception that another thread raises in this one arrives between two steps.
-            while True:
-                try:
-                    return future.result(TICK)
-                except NotYet:
-                    if future.done():
-                        raise
-        except BaseException:
-            future.cancel()
-            raise
-
-    async def _list_tools(self, name: str, server: Server, folder: Path | None) -> ListedTools:
-        connection = await self._open_connection(name, server, folder)
-        try:
-            return ListedTools(await connection.list_tools(), dict(connection.left_out))
-        except ServerUnavailable:
-            await self._drop_connection(connection)
-            raise
-        finally:
-            if folder:
-                await connection.close()
-
-    async def _call_tool(
-        self,
-        name: str,
-        server: Server,
-        tool: str,
-        arguments: dict[str, Any],
-        key: str,
-        repeatable: bool,
-        turn: Turn,
-        folder: Path | None,
-    ) -> Called:
-        why = ""
-        for is_retry in (False, True):
-            sending = CallProgress()
-            connection = await self._open_connection(name, server, folder)
-            try:
-                return _with_server_questions(
-                    await connection.call_tool(tool, arguments, key, sending, turn), name, sending
-                )
-            except MCPError as error:
-                if (odd := salvage_raw_answer(sending.result, error)) is not None:
-                    # The server was lost while listing its schema, after it had answered the call.
-                    return odd
-                if error.code == HEADER_MISMATCH and not is_retry:
-                    # This reads the tool's schema again, and does nothing else.
-                    await connection.list_tools()
-                    continue
-                if error.code == REQUEST_TIMEOUT and error.message == TIMEOUT_MESSAGE:
-                    await self._drop_if_silent(connection)
-                    raise ServerCallInterrupted(
-                        f"{name} has not answered within {server.call_seconds} s"
-                    ) from error
-                lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST_MESSAGES)
-                if _is_mcp_session_lost(error, sending.status):
-                    sending.was_sent = False
-                elif error.message == UNEXPLAINED:
-                    raise _mcp_status_error(name, sending) from error
-                elif not lost:
-                    raise ServerCallFailed(error.message, error.code) from error
-            except ConnectionError:
-                pass
-            except Exception as error:
-                if (odd := salvage_raw_answer(sending.result, error)) is not None:
-                    return odd
-                message = (
-                    f"{name} answered what is no result: {describe_mcp_connection_error(error)}"
-                )
-                raise (ServerCallFailed if repeatable else ServerCallInterrupted)(
-                    message
-                ) from error
-            finally:
-                if folder:
-                    await connection.close()
-            await self._drop_connection(connection)
-            why = connection.last_words
-            if sending.was_sent and (is_retry or not repeatable):
-                raise ServerCallInterrupted(f"{name} ended during the call{why}")
-        raise ServerUnavailable(
-            f"The MCP server {name} ends as soon as it is called{why}. Check it."
-        )
-
-    async def _ask_about_task(
-        self, name: str, server: Server, method: str, task: str, responses: InputResponses | None
-    ) -> TaskState | Result:
         why = ""
         for _ in range(2):
             connection = await self._open_connection(name, server, None)
@@ -229,11 +185,27 @@ class Servers:
             f"The MCP server {name} does not say how its task {task} stands: {why}. Check it."
         )
 
-    async def _check_result(
+    @_blocking
+    async def check_result(
         self, name: str, server: Server, tool: str, result: CallToolResult
     ) -> None:
+        """Check a task's result against the schema. Raises RuntimeError or ServerUnavailable."""
         connection = await self._open_connection(name, server, None)
         await connection.check_result(tool, result)
+
+    def wait_for(self, work: Coroutine[Any, Any, R]) -> R:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            # An exception that another thread raises in this one arrives between two steps.
+            while True:
+                try:
+                    return future.result(TICK)
+                except NotYet:
+                    if future.done():
+                        raise
+        except BaseException:
+            future.cancel()
+            raise
 
     async def _open_connection(self, name: str, server: Server, folder: Path | None) -> Connection:
         if folder:
@@ -284,13 +256,31 @@ def _is_mcp_session_lost(error: MCPError, status: int) -> bool:
     return status == 404 or (status == 400 and "session" in error.message.lower())
 
 
+def _is_timeout(error: MCPError) -> bool:
+    return error.code == REQUEST_TIMEOUT and error.message == TIMEOUT_MESSAGE
+
+
+def _call_failure(
+    error: MCPError, name: str, server: Server, sending: CallProgress
+) -> Exception | None:
+    """Return what a failed call raises; None if the server was lost, which allows a retry."""
+    if _is_timeout(error):
+        return ServerCallInterrupted(f"{name} has not answered within {server.call_seconds} s")
+    if _is_mcp_session_lost(error, sending.status):
+        sending.was_sent = False
+        return None
+    if error.message == UNEXPLAINED:
+        return _mcp_status_error(name, sending)
+    lost = error.code == CONNECTION_CLOSED and error.message.startswith(LOST_MESSAGES)
+    return None if lost else ServerCallFailed(error.message, error.code)
+
+
 def _mcp_status_error(name: str, sending: CallProgress) -> Exception:
     """Convert a bare HTTP status to the error it means for a call."""
     if sending.status in (401, 403):
         return ServerUnavailable(
             f"The MCP server {name} refuses access ({sending.http_status_line}). Check the "
-            "variables that "
-            "mcp names for its headers, or its headers_command."
+            "variables that mcp names for its headers, or its headers_command."
         )
     message = f"{name} answered {sending.http_status_line}"
     # A proxy may answer with this while the server is still working.
@@ -306,5 +296,4 @@ def _server_key(server: Server) -> str:
 
 @cache
 def worker_mcp_servers() -> Servers:
-    """Return the servers of this process."""
     return Servers()

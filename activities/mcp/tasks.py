@@ -3,20 +3,11 @@
 Extension io.modelcontextprotocol/tasks of 2026-07-28; see its specification for each field.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
-from mcp.types import (
-    CallToolResult,
-    InputRequests,
-    InputResponses,
-    Request,
-    RequestParams,
-    Result,
-)
+from mcp.types import CallToolResult, InputRequests, InputResponses, Request, RequestParams, Result
 
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact
@@ -87,7 +78,6 @@ def until_next_poll(task: CreatedTask | TaskState, pending: Pending, now: float)
 
 
 def is_task_overdue(server: Server, pending: Pending, now: float) -> bool:
-    """Whether the task has exceeded the time its server is given."""
     return now - pending.begun > server.task_seconds
 
 

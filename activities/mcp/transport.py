@@ -1,7 +1,5 @@
 """Connections to a server, by a process's streams or HTTP, that record whether a call was sent."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -20,8 +18,8 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from activities.mcp.call_errors import ServerUnavailable
 from activities.mcp.headers import CommandHeaders
-from activities.mcp.server_errors import ServerUnavailable
 from activities.redaction.credentials import credential_value
 from config.schema.mcp_servers import WORKSPACE, Server
 
@@ -49,7 +47,6 @@ class CallProgress:
 
     @property
     def http_status_line(self) -> str:
-        """Return the status in words."""
         return f"{self.status} {httpx2.codes.get_reason_phrase(self.status)}".strip()
 
 
@@ -57,8 +54,6 @@ CALL_PROGRESS: ContextVar[CallProgress | None] = ContextVar("SENDING", default=N
 
 
 class StderrTail:
-    """The end of a process's standard error."""
-
     def __init__(self) -> None:
         self._tail = bytearray()
 

@@ -6,23 +6,14 @@ which every call has a name and complete arguments. If there is none, and it is 
 piece belongs to which call, nothing of the reply is run.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from activities.job.tool_messages import MIXED_UP
+from activities.job.conversation_calls import MIXED_UP
 from activities.model.call_pieces import CallPieces, Piece, ToolNames
-from activities.model.call_reading_checks import (
-    are_calls_filled,
-    are_calls_orderly,
-    are_calls_sound,
-    are_labels_clean,
-    are_labels_unique,
-    joins_numbered_calls,
-    joins_repeated_ids,
-)
 from activities.model.call_readings import group_by_key, group_by_label, group_in_sequence
 from activities.model.json_text import EMPTY, canonical_json_arguments, json_arguments_object
 
@@ -31,20 +22,12 @@ MAX_SHOWN = 2_000
 
 
 class ReadCall(NamedTuple):
-    """A call after reading."""
-
     name: str
     arguments: str
     extra: dict[str, Any] | None = None
 
 
 def assemble_call_pieces(pieces: Sequence[Piece], tools: ToolNames) -> list[ReadCall]:
-    """Return the calls of a reply.
-
-    Args:
-        pieces: The pieces in order of arrival.
-        tools: Called only if a name may be a fragment.
-    """
     if not pieces:
         return []
     by_label = group_by_label(pieces, tools) or []
@@ -74,11 +57,11 @@ def assemble_call_pieces(pieces: Sequence[Piece], tools: ToolNames) -> list[Read
 
 def convert_pieces_to_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
     """Return the calls of an unstreamed reply, in which each piece tells of one call."""
-    told = [
+    reports = [
         (piece.id, ReadCall(piece.name, json_arguments_object(piece.arguments), piece.extra))
         for piece in pieces
     ]
-    return _drop_calls_told_twice(told)
+    return _drop_calls_told_twice(reports)
 
 
 def _finish_calls(calls: list[CallPieces]) -> list[ReadCall]:
@@ -92,31 +75,86 @@ def _finish_calls(calls: list[CallPieces]) -> list[ReadCall]:
     return _drop_calls_told_twice(told)
 
 
-def _drop_calls_told_twice(told: list[tuple[str, ReadCall]]) -> list[ReadCall]:
-    """Return calls without those that say again what a call with the same id said.
-
-    Calls of one id that say different things are several: some endpoints give all the same id.
-    """
-    seen: dict[tuple[str, str, str], ReadCall] = {}
-    for place, (identity, call) in enumerate(told):
+def _drop_calls_told_twice(reports: list[tuple[str, ReadCall]]) -> list[ReadCall]:
+    """Drop calls that only repeat another of their id; some endpoints give all the same id."""
+    distinct: dict[tuple[str, str, str], ReadCall] = {}
+    for place, (identity, call) in enumerate(reports):
         # Without an id, only the place tells a call from an equal one.
         key = identity or f"no id {place}", call.name, canonical_json_arguments(call.arguments)
-        seen.setdefault(key, call)
-    filled = {(identity, name) for identity, name, arguments in seen if arguments != EMPTY}
+        distinct.setdefault(key, call)
+    filled = {(identity, name) for identity, name, arguments in distinct if arguments != EMPTY}
     return [
         call
-        for (identity, name, arguments), call in seen.items()
+        for (identity, name, arguments), call in distinct.items()
         # An empty object under the id of a filled call only announces it.
         if arguments != EMPTY or (identity, name) not in filled
     ]
 
 
 def _call_of_mixed_pieces(pieces: Sequence[Piece]) -> ReadCall:
-    """Return one call in place of all, which is refused when it is run."""
     name = next((piece.name for piece in pieces if piece.name), "")
-    return ReadCall(name, json.dumps({MIXED_UP: "".join(_piece_texts(pieces))[:MAX_SHOWN]}))
+    texts = (f"{piece.name} {piece.arguments}".removeprefix(" ") for piece in pieces)
+    return ReadCall(name, json.dumps({MIXED_UP: "".join(texts)[:MAX_SHOWN]}))
 
 
-def _piece_texts(pieces: Sequence[Piece]) -> Iterator[str]:
-    for piece in pieces:
-        yield f"{piece.name} {piece.arguments}" if piece.name else piece.arguments
+def are_calls_sound(calls: list[CallPieces]) -> bool:
+    return all(call.is_sound for call in calls)
+
+
+def are_calls_filled(calls: list[CallPieces]) -> bool:
+    return are_calls_sound(calls) and not any(call.text.is_empty for call in calls)
+
+
+def joins_repeated_ids(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether a call has several ids of which one repeats, so that it is two calls."""
+    joined = {identity for call in calls if len(call.ids) > 1 for identity in call.ids}
+    if not joined:
+        return False
+    counts = Counter(piece.id for piece in pieces)
+    return any(counts[identity] > 1 for identity in joined)
+
+
+def joins_numbered_calls(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether a call has pieces with several indexes, though these number calls and not pieces.
+
+    Numbers of pieces only rise.
+    """
+    joined = {index for call in calls if len(call.indexes) > 1 for index in call.indexes}
+    indexes = [piece.index for piece in pieces if piece.index is not None]
+    is_rising = all(before <= after for before, after in pairwise(indexes))
+    counts = Counter(indexes)
+    return bool(joined) and (not is_rising or any(counts[index] > 1 for index in joined))
+
+
+def are_labels_unique(pieces: Sequence[Piece]) -> bool:
+    """Whether no id occurs twice, and no index except one that is equal for all."""
+    indexes = [piece.index for piece in pieces if piece.index is not None]
+    ids = [piece.id for piece in pieces if piece.id]
+    return len(set(ids)) == len(ids) and len(set(indexes)) in (len(indexes), 1)
+
+
+def are_labels_clean(calls: list[CallPieces], pieces: Sequence[Piece]) -> bool:
+    """Whether the protocol's labels show with certainty which piece belongs to which call.
+
+    A malformed call is then the model's mistake and says nothing about the others.
+    """
+    if len(calls) == 1:
+        return not calls[0].restarts
+    indexes = [index for call in calls for index in call.indexes]
+    ids = [identity for call in calls for identity in call.ids]
+    return (
+        all(call.name and len(call.ids) < 2 and len(call.indexes) == 1 for call in calls)
+        and len(set(indexes)) == len(indexes)
+        and len(set(ids)) == len(ids)
+        # Otherwise each piece may have a label of its own.
+        and not are_labels_unique(pieces)
+    )
+
+
+def are_calls_orderly(calls: list[CallPieces]) -> bool:
+    """Whether each call ended before the next began; the last one may be cut."""
+    return (
+        all(call.name and not call.restarts for call in calls)
+        and all(call.text.is_whole for call in calls[:-1])
+        and not (len(calls) > 1 and any(call.is_patched for call in calls))
+    )

@@ -21,8 +21,6 @@ ToolNames = Callable[[], frozenset[str]]
 
 @dataclass(slots=True)
 class Piece:
-    """What one event says about one call."""
-
     index: int | None
     id: str
     name: str
@@ -31,10 +29,7 @@ class Piece:
 
     @classmethod
     def parse(cls, item: dict[str, Any]) -> Piece:
-        """Parse one item of `tool_calls`.
-
-        Raises one of `MALFORMED_ERRORS` (reply_stream.py) for anything else.
-        """
+        """Parse one item of `tool_calls`. Raises one of `MALFORMED_ERRORS` (reply_stream.py)."""
         function = item.get("function") or {}
         index, identity = item.get("index"), item.get("id")
         name, arguments = function.get("name") or "", function.get("arguments")
@@ -54,8 +49,6 @@ class Piece:
 
 @dataclass
 class CallPieces:
-    """The pieces of one call."""
-
     name: str = ""
     text: GrowingJsonText = field(default_factory=GrowingJsonText)
     ids: set[str] = field(default_factory=set)
@@ -64,9 +57,7 @@ class CallPieces:
     key: object = None
     """Their common label, if they were grouped by one."""
     named_pieces: int = 0
-    """Number of pieces with both arguments and the name."""
     nameless_pieces: int = 0
-    """Number of pieces with arguments alone."""
     is_patched: bool = False
     restarts: int = 0
     """Number of named pieces that, in the middle of the arguments, look like their beginning."""
@@ -86,7 +77,6 @@ class CallPieces:
         self.extra = piece.extra or self.extra
 
     def absorb(self, rest: CallPieces) -> None:
-        """Append a call that turned out to be a part of this one."""
         self.name = self.name or rest.name
         self.ids |= rest.ids
         self.indexes |= rest.indexes
@@ -115,7 +105,6 @@ class CallPieces:
 
     @property
     def is_sound(self) -> bool:
-        """Whether it has a name and one object, and does not look like two calls in one."""
         return bool(
             self.name
             and is_json_object(self.arguments)

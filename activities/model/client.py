@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import openai
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -23,6 +23,7 @@ from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect, dialect_of, remember_dialect
 from activities.model.endpoint import Connect
 from activities.model.endpoint_errors import endpoint_failure, endpoint_refusal_text
+from activities.model.endpoint_quota import EndpointQuota
 from activities.model.endpoint_wordings import REFUSED_FINISHES
 from activities.model.prompt import simple_prompt_body
 from activities.model.providers import provider_name
@@ -32,13 +33,16 @@ from activities.model.reply_stream import (
     StreamedReply,
     stream_reply,
 )
-from activities.model.unfinished_replies import UnfinishedReplies
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
-from activities.runtime.failures import is_failure_retried, typed_failure
+from activities.runtime.failures import (
+    amended_failure,
+    is_failure_retried,
+    note_paid_reply,
+    typed_failure,
+)
 from activities.runtime.heartbeats import check_attempt_by_heartbeat
-from activities.runtime.paid_replies import note_paid_reply
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.failure_details import BY_FALLBACK
 from protocol.short_text import one_line
 from protocol.usage import Usage
@@ -46,11 +50,9 @@ from protocol.usage import Usage
 ATTEMPTS_PER_MODEL = 3
 """Failed attempts on the way to a model before the next fallback is asked."""
 FALLBACK_ERRORS = frozenset({"ModelRefused", "Credentials"})
-"""Refusals that another model may not share."""
 QUOTED_CHARACTERS = 200
 SUMMARY_SECONDS = 60
 MAX_REMEMBERED_JOBS = 10_000
-"""Most jobs whose newest key is remembered."""
 MALFORMED_REPLY_ERRORS = (
     ValueError,
     TypeError,
@@ -69,8 +71,6 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """A request to a model, and the models to send it to."""
-
     models: list[ModelConfig]
     """The model, then its fallbacks."""
     body: Callable[[ModelConfig], bytes]
@@ -78,7 +78,6 @@ class ModelQuery:
 
     @classmethod
     def with_own_prompt(cls, snapshot: Snapshot, template: str, user_text: str) -> ModelQuery:
-        """Ask the phase's model with a prompt of its own, apart from the job's work."""
         system = snapshot.config.templates[template]
         models = snapshot.config.model_chain(snapshot.state.phase.kind)
         return cls(models, lambda model: simple_prompt_body(model, system, user_text))
@@ -86,8 +85,6 @@ class ModelQuery:
 
 @dataclass(frozen=True)
 class _Request:
-    """The request to one of the models."""
-
     model: ModelConfig
     dialect: Dialect
     body: bytes
@@ -119,10 +116,8 @@ class _ModelExchange:
         self._dialect: Dialect | None = None
         """The dialect that the model's last refusal suggests."""
         self._first: ApplicationError | None = None
-        """The error of the first model asked."""
 
     def prepare(self) -> StreamedReply | _Request:
-        """Return the next request, or the reply kept by an earlier attempt."""
         reply = _find_stored_reply(self.replies, self.key)
         if reply is not None:
             return reply
@@ -138,11 +133,7 @@ class _ModelExchange:
         return _Request(model, dialect, body, place > 0, self._number + 1 == count)
 
     def go_on_after(self, request: _Request, error: ApplicationError) -> None:
-        """Choose another dialect or model after a failure.
-
-        Raises:
-            ApplicationError: there is none; it is the first model's error.
-        """
+        """Choose another dialect or model; raises the first model's error if there is none."""
         self._dialect = request.dialect.adjust_to_refusal(
             endpoint_refusal_text(error), request.model
         )
@@ -150,9 +141,7 @@ class _ModelExchange:
             return
         error = _with_tried_forms(error, request, dialect_of(request.model, self.repository))
         if request.is_fallback and error.type == "ContextTooLong":
-            error = ApplicationError(
-                error.message, *error.details, BY_FALLBACK, type=error.type, non_retryable=True
-            )
+            error = amended_failure(error, BY_FALLBACK)
         too_little = self._squeezed and request.is_fallback and error.type == "ContextTooLong"
         if not too_little:
             self._first = self._first or apply_endpoint_patience(error, request.model, self._began)
@@ -161,7 +150,6 @@ class _ModelExchange:
         self._number += 1
 
     def remember_dialect(self, model: ModelConfig) -> None:
-        """Remember the dialect that the model accepted after a refusal."""
         if self._dialect:
             remember_dialect(model, self.repository, self._dialect)
 
@@ -169,33 +157,18 @@ class _ModelExchange:
 def _with_tried_forms(
     error: ApplicationError, request: _Request, known: Dialect
 ) -> ApplicationError:
-    """Return a refusal that says in which other forms the request was refused as well."""
     tried = request.dialect.describe_changes(known)
     if error.type != "ModelRefused" or not tried:
         return error
-    told = ApplicationError(
-        f"{error.message} Tried as well: {', '.join(tried)}.",
-        *error.details,
-        type=error.type,
-        non_retryable=error.non_retryable,
-        next_retry_delay=error.next_retry_delay,
-    )
-    told.__cause__ = error.__cause__
-    return told
+    return amended_failure(error, message=f"{error.message} Tried as well: {', '.join(tried)}.")
 
 
 class ModelClient:
-    """Asks the running job's model."""
-
     def __init__(self, root: Root, connect: Connect, *, in_turn: bool = False) -> None:
-        """Create a client.
-
-        Args:
-            in_turn: Whether a job asks again only after the previous reply is in its history, so
-                that one kept reply per job suffices.
-        """
+        """Create a client; `in_turn`: a job asks again only once its reply is in its history."""
         self._root = root
         self._connect = connect
+        self._quota = EndpointQuota(root)
         self._in_turn = in_turn
         self._newest_keys: dict[Path, tuple[datetime, str]] = {}
         """Key of the newest kept reply and the time of its request, by repository."""
@@ -223,9 +196,7 @@ class ModelClient:
             compaction_exhausted: Whether the request cannot get smaller. A fallback with too small
                 a window is skipped then, since the model itself may accept the request later.
 
-        Raises:
-            ApplicationError: typed; the error of the first model asked.
-            OSError: the reply cannot be kept. From the second attempt on, nobody is asked then.
+        Raises ApplicationError, OSError.
         """
         repository, key = reply_key or (
             self._root.repository(activity_job_id()),
@@ -244,17 +215,21 @@ class ModelClient:
                 if not reply_key:  # Otherwise another activity may have paid for it.
                     note_paid_reply(key, request.dropped_usage)
                 return await asyncio.to_thread(use_reply, request)
-            await check_attempt_by_heartbeat()
             try:
+                await self._quota.wait_for_turn(request.model, request.body)
+                await check_attempt_by_heartbeat()
                 reply = await self._ask_model(exchange, request)
             except ApplicationError as error:
+                await self._quota.note_failure(request.model, request.body, error)
                 exchange.go_on_after(request, error)
                 continue
             model = request.model
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
             reply.maker, reply.received = provider_name(model), int(time.time())
-            return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
+            result = await asyncio.to_thread(self._keep, exchange, reply, use_reply)
+            await self._quota.note_reply(model, request.body, reply.usage)
+            return result
 
     async def _ask_model(self, exchange: _ModelExchange, request: _Request) -> StreamedReply:
         """Send one request. What a reply without an end has used is kept for who counts it."""
@@ -297,10 +272,7 @@ class ModelClient:
         """Like `request_reply`, but use an empty reply if no other can be had.
 
         It waits longer than other optional calls: without an endpoint the job cannot continue
-        anyway.
-
-        Raises:
-            ApplicationError: the endpoint failed temporarily; retry.
+        anyway. Raises ApplicationError: the endpoint failed temporarily; retry.
         """
         try:
             async with asyncio.timeout(SUMMARY_SECONDS):
@@ -315,9 +287,7 @@ class ModelClient:
             )
 
     async def empty_reply(self, part: str = "") -> StreamedReply:
-        """Return the reply of an activity that goes on without one to this question: it says
-        nothing, but what replies that broke off have used.
-        """
+        """Return a reply that says nothing, with the usage of those that broke off."""
         repository = self._root.repository(activity_job_id())
         return await asyncio.to_thread(lambda: _empty_reply(_unfinished_replies(repository, part)))
 
@@ -335,14 +305,6 @@ def _empty_reply(unfinished: UnfinishedReplies) -> StreamedReply:
 async def call_endpoint(
     connect: Connect, model: ModelConfig, body: bytes, unfinished: Usage | None = None
 ) -> StreamedReply:
-    """Send one request to one endpoint; every error becomes a typed failure.
-
-    Args:
-        connect: Returns the client.
-        model: Its settings; `api`, which is not `auto`, selects the API.
-        body: The request in the form of that API.
-        unfinished: Receives what a reply that breaks off has used.
-    """
     progress = ReplyProgress()
     try:
         client = connect(model)
@@ -385,11 +347,6 @@ def apply_endpoint_patience(
     """Return the failure; after too long, one that ends the activity.
 
     The workflow then shows the job as waiting, and asks again after the delay in the failure.
-
-    Args:
-        error: The first model's error.
-        model: The model with its patience.
-        began: When this attempt began, by `time.monotonic`.
     """
     delay = error.next_retry_delay
     if error.non_retryable or delay is None:
@@ -407,3 +364,42 @@ def apply_endpoint_patience(
         type=error.type,
         non_retryable=True,
     )
+
+
+_BY_MODEL = TypeAdapter(dict[str, Usage])
+
+
+class UnfinishedReplies:
+    """What replies that broke off have used so far. An attempt on another host begins at nothing.
+
+    The endpoint charges for them, and reports nothing. The next reply carries the count into the
+    job's usage, or the failure after which the activity ends.
+    """
+
+    def __init__(self, cache: ResultCache, key: str) -> None:
+        self._cache = cache
+        self._key = f"{key}.unfinished"
+
+    @property
+    def by_model(self) -> dict[str, Usage]:
+        if (data := self._cache.find(self._key)) is not None:
+            # A power cut may have damaged the file.
+            with suppress(ValidationError):
+                return _BY_MODEL.validate_json(data)
+        return {}
+
+    def add(self, model: str, usage: Usage) -> None:
+        if usage == Usage():
+            return
+        by_model = self.by_model
+        by_model.setdefault(model, Usage()).add(usage)
+        # A full disk is reported where the reply itself is to be kept.
+        with suppress(OSError):
+            self._cache.put(self._key, _BY_MODEL.dump_json(by_model, exclude_defaults=True))
+
+    @property
+    def total(self) -> Usage:
+        total = Usage()
+        for usage in self.by_model.values():
+            total.add(usage)
+        return total

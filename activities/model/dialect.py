@@ -52,7 +52,7 @@ from activities.model.providers import (
 )
 from activities.redaction.credentials import encode_without_credentials
 from activities.toolkit.tool_schemas import without_keywords
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 MIN_LIMIT = 1000
 """A smaller number is no limit of replies but a status, or another number of the sentence."""
@@ -78,8 +78,6 @@ _TAIL = 200
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an endpoint's requests differ from ordinary ones."""
-
     unsupported: frozenset[str] = field(default_factory=frozenset)
     """Parts that it does not accept, or only in another form."""
     max_reply_tokens: int | None = None
@@ -96,7 +94,6 @@ class Dialect:
     """Whether it wants the reasoning of every reply back."""
 
     def describe_changes(self, other: Dialect) -> list[str]:
-        """Return how its requests differ from those of another dialect, for people."""
         parts = self.unsupported | self.keywords | self.item_fields
         left_out = parts - other.unsupported - other.keywords - other.item_fields
         changes = [f"without, or otherwise: {', '.join(sorted(left_out))}"] if left_out else []
@@ -109,7 +106,6 @@ class Dialect:
         return changes
 
     def adapt_settings(self, model: ModelConfig) -> ModelConfig:
-        """Return the model's settings as the endpoint accepts them, with no `auto` left."""
         update: dict[str, Any] = {}
         if model.api == "auto":
             update["api"] = self.api or provider_api(model)
@@ -134,9 +130,7 @@ class Dialect:
         return model.model_copy(update=update) if update else model
 
     def adapt_body(self, body: bytes) -> bytes:
-        """Return a request in this dialect. Settings go first, so the start of the body is
-        replaced.
-        """
+        """Return a request in this dialect; settings go first, where the start is replaced."""
         if COUNTS in self.unsupported:
             body = body.replace(b',"stream_options":{"include_usage":true}', b"", 1)
         if LIMIT in self.unsupported:
@@ -168,12 +162,6 @@ class Dialect:
         return body
 
     def adjust_to_refusal(self, refusal: str, model: ModelConfig) -> Dialect | None:
-        """Return what to try after a refusal; None if it names nothing.
-
-        Args:
-            refusal: The endpoint's words; empty if it refused something else.
-            model: Its settings, before or after `adapt_settings`.
-        """
         settled = self.adapt_settings(model)
         other = NEEDS_CHAT if settled.api == "responses" else NEEDS_RESPONSES
         if model.api == "auto" and self.api is None and other.search(refusal):
@@ -209,7 +197,6 @@ class Dialect:
         return replace(self, max_reply_tokens=most) if most else None
 
     def _without_named_field(self, refusal: str, settled: ModelConfig) -> Dialect | None:
-        """Return what to try if a refusal names a field of what was sent back."""
         if any(part.search(refusal) for part in NAMED_PARTS.values()):
             return None
         if named := ITEM_FIELD.search(refusal):
@@ -222,7 +209,6 @@ class Dialect:
         return None
 
     def _within_means(self, tokens: int, model: ModelConfig) -> Dialect | None:
-        """Return what to try where an account pays for replies up to this size."""
         if (
             self.is_for_now
             or not MIN_LIMIT <= tokens < self.adapt_settings(model).max_output_tokens
@@ -231,7 +217,6 @@ class Dialect:
         return replace(self, max_reply_tokens=tokens, is_for_now=True)
 
     def _token_limit(self, refusal: str, model: ModelConfig) -> int | None:
-        """Return the limit that a refusal names beside a limit that is too high."""
         if self.max_reply_tokens is not None or not REPLY_LIMIT.search(refusal):
             return None
         requested = self.adapt_settings(model).max_output_tokens
@@ -305,7 +290,6 @@ _stale: set[tuple[str, str, Path]] = set()
 
 
 def dialect_of(model: ModelConfig, repository: Path) -> Dialect:
-    """Return the dialect known for a model and the job of that repository."""
     where = provider_address(model), model.name
     known = _learned.get(where) or Dialect()
     if (*where, repository) in _stale:

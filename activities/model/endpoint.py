@@ -1,7 +1,5 @@
 """Connect to the endpoint of a job's model calls."""
 
-from __future__ import annotations
-
 import os
 import ssl
 from collections.abc import Callable
@@ -19,7 +17,7 @@ from activities.model.endpoint_errors import SET_KEY
 from activities.model.providers import REHEARSAL
 from activities.redaction.credentials import api_key_credential
 from activities.runtime.failures import typed_failure
-from config.schema.agent_sections import ModelConfig, check_endpoint_address
+from config.schema.model_settings import ModelConfig, check_endpoint_address
 from rehearsal import RehearsalTransport, rehearse
 
 CONNECTIONS = httpx2.Limits(
@@ -39,10 +37,7 @@ Connect = Callable[[ModelConfig], AsyncOpenAI]
 
 
 def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
-    """Return a client for the model's endpoint, without retries, which are Temporal's.
-
-    The key is read from the environment at every call, so that a new one takes effect.
-    """
+    """Return a client without retries, which are Temporal's; the key is read at every call."""
     if model.name == REHEARSAL:
         return _connect_rehearsal_endpoint()
     base_url = model.base_url or os.environ.get("OPENAI_BASE_URL") or None
@@ -62,13 +57,12 @@ def connect_endpoint(model: ModelConfig) -> AsyncOpenAI:
             f"The environment variable {model.api_key_variable} is not set in the worker.",
             mend=SET_KEY,
         )
-    return _endpoint_client(
-        base_url, key or "none", float(model.timeout_seconds), _endpoint_pool_number()
-    )
+    # The calls of a job share a pool, so that each finds the previous connection.
+    pool = crc32(activity_job_id().encode()) % POOLS if activity.in_activity() else 0
+    return _endpoint_client(base_url, key or "none", float(model.timeout_seconds), pool)
 
 
 def _check_endpoint_address(address: str, source: str) -> None:
-    """Raise a failure that no retry can mend, where requests could only fail."""
     try:
         check_endpoint_address(address)
     except ValueError as error:
@@ -88,11 +82,6 @@ def _connect_rehearsal_endpoint() -> AsyncOpenAI:
         max_retries=0,
         http_client=httpx2.AsyncClient(transport=transport),
     )
-
-
-def _endpoint_pool_number() -> int:
-    """Return the pool of a job: its calls share one, so that each finds the previous connection."""
-    return crc32(activity_job_id().encode()) % POOLS if activity.in_activity() else 0
 
 
 @lru_cache(maxsize=8 * POOLS)
@@ -122,5 +111,4 @@ def endpoint_address_arguments(base_url: str | None) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _endpoint_certificates() -> ssl.SSLContext:
-    """Return the trusted certificates; reading them takes longer than the rest of a client."""
     return httpx2.create_ssl_context()

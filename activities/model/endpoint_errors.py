@@ -20,8 +20,8 @@ from activities.model import endpoint_wordings as wordings
 from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.reply_stream import ReplyCutShort, StreamStalled
 from activities.redaction.credentials import without_credentials
-from activities.runtime.failures import typed_failure
-from config.schema.agent_sections import ModelConfig
+from activities.runtime.failures import amended_failure, typed_failure
+from config.schema.model_settings import ModelConfig
 from protocol.failure_details import LARGE
 from protocol.short_text import one_line
 
@@ -36,11 +36,11 @@ CONTENT_TRIES = 2
 """How often a request is sent that is refused for its content: moderation is not always the same.
 """
 
+CODE_KEYS = ("code", "type", "status", "reason")
+
 
 @dataclass(frozen=True)
 class _Refusal:
-    """What an endpoint answered in place of a reply."""
-
     status: int | None
     """Of the answer, or in the error of a stream; None if neither gives one."""
     codes: frozenset[str]
@@ -48,7 +48,6 @@ class _Refusal:
     words: str
     """All words that are searched."""
     shown: str
-    """The words for people."""
     body: object
     headers: Mapping[str, str]
     url: str
@@ -60,14 +59,16 @@ class _Refusal:
         status = error.status_code if isinstance(error, openai.APIStatusError) else None
         response = error.response if isinstance(error, openai.APIStatusError) else None
         codes = {str(code) for code in (error.code, error.type) if code}
-        codes |= set(list(_codes_in(error.body))[:MAX_CODES])
+        leaves = list(_leaves_in(error.body))
+        codes |= set([str(leaf) for key, leaf in leaves if key in CODE_KEYS and leaf][:MAX_CODES])
+        words = [leaf for _, leaf in leaves if isinstance(leaf, str)]
         named = (int(code) for code in sorted(codes) if code.isascii() and code.isdigit())
         page = wordings.PAGE.match(text := _response_text(response))
         title = wordings.TITLE.search(text) if page else None
         return cls(
             status or next((each for each in named if 400 <= each < 600), None),
             frozenset(codes),
-            ("\n".join(_words_in(error.body)) or str(error))[:MAX_EXAMINED],
+            ("\n".join(words) or str(error))[:MAX_EXAMINED],
             one_line(title[1], 100) if title else _endpoint_error_text(error),
             error.body,
             response.headers if response is not None else {},
@@ -133,7 +134,6 @@ class _Refusal:
 
 
 def endpoint_failure(error: Exception, model: ModelConfig, size: int = 0) -> ApplicationError:
-    """Return the typed failure for a client error; `size` is that of the request in bytes."""
     if isinstance(error, openai.APIError) and not isinstance(error, openai.APIConnectionError):
         return _refusal_failure(_Refusal.of(error), model, size)
     if isinstance(error, (openai.APITimeoutError, TimeoutError)):
@@ -209,16 +209,11 @@ def _refusal_failure(refusal: _Refusal, model: ModelConfig, size: int) -> Applic
         f"The model endpoint refused the request ({refusal.status}): {refusal.shown}",
         helps=helps,
     )
-    if refusal.status in (400, 422) and size >= _large_request(model):
-        failure = ApplicationError(
-            failure.message, *failure.details, LARGE, type=failure.type, non_retryable=True
-        )
+    if refusal.status in (400, 422) and size >= min(
+        LARGE_REQUEST, 2 * (model.window or LARGE_REQUEST)
+    ):
+        return amended_failure(failure, LARGE)
     return failure
-
-
-def _large_request(model: ModelConfig) -> float:
-    """Return the bytes from which a request may be what the endpoint refuses."""
-    return min(LARGE_REQUEST, 2 * model.window) if model.window else LARGE_REQUEST
 
 
 def _page_failure(refusal: _Refusal) -> ApplicationError:
@@ -254,33 +249,18 @@ def _credit_remedy(refusal: _Refusal) -> str:
     return "Add credit"
 
 
-def _codes_in(value: object, depth: int = 0) -> Iterator[str]:
-    """Yield what an error's body gives as codes."""
+def _leaves_in(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+    """Yield the values of an error's body by their keys; routers quote an error within theirs."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and depth < MAX_DEPTH:
         with suppress(ValueError):
-            yield from _codes_in(from_json(value), depth + 1)
-    elif isinstance(value, dict) and depth < MAX_DEPTH:
-        for key, inner in value.items():
-            if key in ("code", "type", "status", "reason") and isinstance(inner, (str, int)):
-                yield str(inner)
-            else:
-                yield from _codes_in(inner, depth + 1)
-    elif isinstance(value, list) and depth < MAX_DEPTH:
-        for inner in value[:20]:
-            yield from _codes_in(inner, depth + 1)
-
-
-def _words_in(value: object, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of an error's body without its keys; routers quote an error within theirs."""
-    if isinstance(value, str):
-        if value.lstrip()[:1] in ("{", "[") and depth < MAX_DEPTH:
-            with suppress(ValueError):
-                yield from _words_in(from_json(value), depth + 1)
-                return
-        yield value
-    elif isinstance(value, (dict, list)) and depth < MAX_DEPTH:
-        for inner in value.values() if isinstance(value, dict) else value[:20]:
-            yield from _words_in(inner, depth + 1)
+            yield from _leaves_in(from_json(value), key, depth + 1)
+            return
+    if not isinstance(value, (dict, list)):
+        yield key, value
+    elif depth < MAX_DEPTH:
+        named = value.items() if isinstance(value, dict) else (("", each) for each in value[:20])
+        for name, inner in named:
+            yield from _leaves_in(inner, name, depth + 1)
 
 
 def _response_text(response: httpx2.Response | None) -> str:

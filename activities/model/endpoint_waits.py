@@ -1,7 +1,5 @@
 """When an endpoint wants to be asked again: it says so in headers, in its error, or in words."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -25,13 +23,7 @@ _RESETS = re.compile(r"(x-)?ratelimit-reset(-\w+)?", re.IGNORECASE)
 
 
 def named_wait_seconds(headers: Mapping[str, str], body: object, text: str) -> float | None:
-    """Return the seconds until the endpoint wants to be asked again; None if it does not say.
-
-    Args:
-        headers: Of the answer.
-        body: Its JSON, or what the stream gave as the error.
-        text: Its words.
-    """
+    """Return the seconds until the endpoint wants to be asked again; None if it does not say."""
     places = (
         _scaled(headers.get("retry-after-ms"), 0.001),
         _header_seconds(headers.get("retry-after"), headers),
@@ -99,9 +91,9 @@ def _body_seconds(value: object, headers: Mapping[str, str], depth: int = 0) -> 
             elif isinstance(inner, dict) and key == "headers":
                 lower = {str(name).lower(): str(each) for name, each in inner.items()}
                 retry = _header_seconds(lower.get("retry-after"), headers)
-                found = _reset_seconds(lower) if retry is None else retry
-                if found is not None:
-                    yield found
+                wait = _reset_seconds(lower) if retry is None else retry
+                if wait is not None:
+                    yield wait
             else:
                 yield from _body_seconds(inner, headers, depth + 1)
     elif isinstance(value, list):
@@ -116,14 +108,14 @@ def _words_seconds(text: str) -> float | None:
 
 def _reset_seconds(headers: Mapping[str, Any]) -> float | None:
     """Return when the last of the limits that are used up is renewed."""
-    found = []
+    waits = []
     for name, value in headers.items():
         if _RESETS.fullmatch(name):
             remaining = headers.get(name.replace("reset", "remaining"))
             seconds = _header_seconds(str(value), headers)
             if seconds is not None and _scaled(remaining or 0, 1) == 0:
-                found.append(seconds)
-    return max(found, default=None)
+                waits.append(seconds)
+    return max(waits, default=None)
 
 
 def _clock_time(headers: Mapping[str, str]) -> float:

@@ -4,8 +4,6 @@ A wording is a rule over the words of an answer and not a list of sentences wher
 since each endpoint has its own. Status, code and type are judged in `endpoint_errors`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -66,7 +64,6 @@ CREDIT = re.compile(
     r"|\brecharge|in arrears|arrearage|overdue (payment|bill)|payment required|余额不足|欠费|充值",
     re.IGNORECASE,
 )
-"""Wordings of an account with nothing left."""
 CREDIT_OR_RATE = re.compile(r"\bquota\b[^.]{0,80}\b(billing|plan)\b", re.IGNORECASE)
 """Said of an account as of a rate: it is the rate if the answer names a time to wait."""
 AFFORDS = re.compile(r"can only afford ([\d,]+)", re.IGNORECASE)
@@ -115,7 +112,6 @@ TITLE = re.compile(r"<title[^>]*>([^<]{1,120})", re.IGNORECASE)
 
 
 def says_too_long(text: str) -> bool:
-    """Return whether words say that a request is too long for the model."""
     if TOO_LONG.search(text):
         return True
     is_sized = bool(_SIZED.search(text))
@@ -245,7 +241,6 @@ SCHEMA_KEYWORDS = frozenset(
 
 
 def refused_keywords(refusal: str) -> frozenset[str]:
-    """Return the schema keywords that a refusal names, in its words or by what they contain."""
     if not _OF_SCHEMA.search(refusal):
         return frozenset()
     named = {
@@ -305,7 +300,6 @@ _SETTINGS: tuple[Hint, ...] = (
 
 
 def setting_remedy(setting: str, effect: str) -> str:
-    """Return a setting as the end of a sentence on what helps."""
     return f"{COMMAND.format(setting=setting)} {effect}"
 
 

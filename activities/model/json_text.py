@@ -1,7 +1,5 @@
 """Arguments of a tool call as JSON text: detect their end, and parse them as an object."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -10,7 +8,6 @@ from pydantic_core import from_json
 
 MARKS = re.compile(r'[\\"{}\[\]]')
 MAX_VALUES = 20
-"""Most JSON values read from one text."""
 MAX_STRINGS = 3
 """Deepest nesting of strings in strings that is opened."""
 EMPTY = "{}"
@@ -71,7 +68,6 @@ class GrowingJsonText:
 
 
 def begins_json_value(text: str) -> bool:
-    """Whether arguments may begin with this."""
     return text.lstrip()[:1] in ("{", '"')
 
 
@@ -94,7 +90,6 @@ def json_arguments_object(text: str) -> str:
 
 
 def is_json_object(text: str) -> bool:
-    """Whether a strict parser reads one object."""
     return isinstance(_parse_json(text), dict)
 
 
@@ -112,7 +107,6 @@ def _parse_json(text: str) -> Any:
 
 
 def _unwrap_object(text: str) -> str | None:
-    """Return the object inside a string."""
     for _ in range(MAX_STRINGS):
         value = _parse_json(text)
         if isinstance(value, dict):
@@ -124,7 +118,6 @@ def _unwrap_object(text: str) -> str | None:
 
 
 def _split_json_objects(text: str) -> list[tuple[dict[str, Any], str]]:
-    """Return the objects that follow each other and make up the whole text; else none."""
     values: list[tuple[dict[str, Any], str]] = []
     decoder, place = json.JSONDecoder(), 0
     text = text.strip()

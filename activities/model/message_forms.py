@@ -15,12 +15,12 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.message_encoding import MessageEncoding, Read
-from activities.job.tool_messages import WRITTEN
+from activities.job.conversation import MessageEncoding, Read
+from activities.job.conversation_calls import WRITTEN
 from activities.model.providers import provider_name
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import count_tokens
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 PLAIN_FIELDS = ("reasoning_content", "reasoning")
 SIGNED_FIELDS = ("reasoning_details", "thinking_blocks")
@@ -35,8 +35,6 @@ OPAQUE_CHARACTERS = 16 / 3
 
 @dataclass(frozen=True)
 class ChatMessageForm:
-    """The form for Chat Completions."""
-
     maker: str
     reasoning: bool | None
     """Whether reasoning is sent back; None: only if signed or encrypted."""
@@ -53,9 +51,9 @@ class ChatMessageForm:
 
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
         if self.vision and read and (images := _message_images(beside)):
-            return _add_images_to_message(
-                message, "text", [_chat_image(*each, read) for each in images]
-            )
+            urls = [{"url": _message_image_url(*each, read)} for each in images]
+            shown = [{"type": "image_url", "image_url": url} for url in urls]
+            return _add_images_to_message(message, "text", shown)
         data = _message_provider_data(beside, self.maker)
         fields, extras = _returned_message_fields(data, self.reasoning), data.get("extras", [])
         if not (fields or extras or self.reasoning):
@@ -95,9 +93,10 @@ class ResponsesMessageForm:
 
     def render(self, message: bytes, beside: bytes, read: Read | None = None) -> bytes:
         if self.vision and read and (images := _message_images(beside)):
-            shown = [_responses_image(*each, read) for each in images]
+            urls = [_message_image_url(*each, read) for each in images]
+            shown = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls]
             return _add_images_to_message(message, "input_text", shown, type="message")
-        data = self._own_data(beside)
+        data = _message_provider_data(beside, self.maker) if self.items else {}
         stored: dict[str, Any] = json.loads(message) if WRITTEN.encode() in message else {}
         if items := data.get("items"):
             shortened = iter(stored.get("tool_calls", []))
@@ -114,15 +113,10 @@ class ResponsesMessageForm:
         text = "output" if message.startswith(b'{"type":"function_call_output"') else "content"
         return _mark_message_for_cache(message, text, "input_text", self.marks)
 
-    def _own_data(self, provider_data: bytes) -> dict[str, Any]:
-        return _message_provider_data(provider_data, self.maker) if self.items else {}
-
 
 @dataclass(frozen=True)
 class MessageFormWeights:
-    """Tokens of reasoning that is sent back, by configuration alone, so that a context has one size
-    whatever a worker has learned.
-    """
+    """Tokens of reasoning that is sent back, by configuration alone: sizes stay the same."""
 
     maker: str
     reasoning: bool | None
@@ -149,12 +143,10 @@ class MessageFormWeights:
 
 
 def message_form_weights(model: ModelConfig) -> MessageFormWeights:
-    """Return the weights for a model."""
     return MessageFormWeights(provider_name(model), model.send_reasoning, model.vision)
 
 
 def message_form_of(model: ModelConfig) -> MessageEncoding:
-    """Return the form of messages for a model whose settings are what the endpoint accepts."""
     maker, marks = (
         provider_name(model),
         model.cache_marks if model.cache_marks in CACHE_MARKS else "none",
@@ -165,22 +157,9 @@ def message_form_of(model: ModelConfig) -> MessageEncoding:
 
 
 def _message_images(beside: bytes) -> list[tuple[str, str]]:
-    """Return a message's images: media type and hex id of the blob of each."""
     if b'"images"' not in beside:
         return []
     return [(image["mime"], image["blob"]) for image in json.loads(beside).get("images", [])]
-
-
-def _chat_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": _message_image_url(mime, blob, read)}}
-
-
-def _responses_image(mime: str, blob: str, read: Read) -> dict[str, Any]:
-    return {
-        "type": "input_image",
-        "image_url": _message_image_url(mime, blob, read),
-        "detail": "auto",
-    }
 
 
 def _message_image_url(mime: str, blob: str, read: Read) -> str:
@@ -190,7 +169,6 @@ def _message_image_url(mime: str, blob: str, read: Read) -> str:
 def _add_images_to_message(
     message: bytes, kind: str, images: list[dict[str, Any]], **fields: str
 ) -> bytes:
-    """Return a message of parts: images first, then text, which can carry a cache mark."""
     stored: dict[str, Any] = json.loads(message)
     parts = [*images, {"type": kind, "text": stored["content"]}]
     sent = {**fields, **stored, "content": parts}
@@ -206,7 +184,6 @@ def _message_provider_data(provider_data: bytes, maker: str) -> dict[str, Any]:
 
 
 def _returned_message_fields(data: dict[str, Any], reasoning: bool | None) -> dict[str, Any]:
-    """Return the fields that go back in a message of Chat Completions."""
     fields: dict[str, Any] = {} if reasoning is False else data.get("fields", {})
     if reasoning is None:
         return {name: fields[name] for name in SIGNED_FIELDS if name in fields}
@@ -253,7 +230,6 @@ CACHE_MARKS = {
 
 @lru_cache(maxsize=256)
 def _mark_message_for_cache(message: bytes, key: str, kind: str, marks: str) -> bytes:
-    """Return the message with a cache mark at its end."""
     stored = from_json(message)
     if not stored[key]:
         # A mark on an empty text is refused.

@@ -1,23 +1,20 @@
 """Compute the cost of model calls from the prices pinned in a job's configuration."""
 
-from __future__ import annotations
+from collections.abc import Iterable
 
 from activities.model.providers import REHEARSAL
 from activities.model.reply_stream import StreamedReply
 from config.schema.agent import AgentConfig, ConfigError
-from protocol.call_price import Price
-from protocol.usage import Usage
+from protocol.usage import Price, Usage
 
 FREE = Price(prompt=0, completion=0)
 
 
 def price_of(config: AgentConfig, model: str) -> Price | None:
-    """Return a model's price, None if unknown. The rehearsal model is free."""
     return config.prices.get(model, FREE if model == REHEARSAL else None)
 
 
 def highest_price(config: AgentConfig) -> Price | None:
-    """Return a price that no call of the agent's models exceeds; None if one is unknown."""
     prices = [price_of(config, model.name) for model in config.models]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
@@ -29,14 +26,7 @@ def highest_price(config: AgentConfig) -> Price | None:
 
 
 def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -> Usage:
-    """Return the usage of one call and of the replies before it that broke off, with the cost if
-    known.
-
-    Args:
-        reply: The reply.
-        config: The configuration with prices.
-        estimate: Our own count of the prompt's tokens, if any.
-    """
+    """Return the usage of a call and of broken replies before it, with the cost if known."""
     total = Usage(estimated_tokens=estimate) if estimate else Usage()
     for model, usage in [(reply.model, reply.usage), *reply.unfinished.items()]:
         price = price_of(config, model) or FREE
@@ -48,12 +38,14 @@ def priced_usage(reply: StreamedReply, config: AgentConfig, estimate: int = 0) -
     return Usage.model_validate(total.model_dump(exclude_defaults=True))
 
 
-def check_prices_for_cost_limit(config: AgentConfig) -> None:
-    """Refuse a limit on cost that could not be kept.
+def priced_usages(replies: Iterable[StreamedReply], config: AgentConfig) -> Usage:
+    total = Usage()
+    for reply in replies:
+        total.add(priced_usage(reply, config))
+    return total
 
-    Raises:
-        ConfigError: there is a limit on cost, and a model's price is unknown.
-    """
+
+def check_prices_for_cost_limit(config: AgentConfig) -> None:
     unknown = [model.name for model in config.models if price_of(config, model.name) is None]
     for scope, budget in (("job", config.limits.job), ("phase", config.limits.phase)):
         if budget.cost is not None and unknown:

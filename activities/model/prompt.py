@@ -4,8 +4,6 @@ System prompt, first message and conversation only grow within a phase. The todo
 changes, is the last message and is not stored.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
@@ -13,20 +11,20 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from activities.job.conversation import Conversation, token_cache
+from activities.job.conversation_calls import ERROR_PREFIX
 from activities.job.deliverables import MAX_NAMED
+from activities.job.plan_and_todo_files import changed_todo_files
 from activities.job.snapshot import Snapshot
-from activities.job.todo_file_changes import changed_todo_files
-from activities.job.tool_messages import ERROR_PREFIX
 from activities.model import responses
 from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
 from activities.toolkit.path_ownership import is_work_path
-from activities.toolkit.registry import Tool
-from activities.toolkit.tool_offer import offer_tools
+from activities.toolkit.registry import REGISTRY, Tool
+from activities.toolkit.tool_offer import ENDING, offer_tools
 from activities.toolkit.tool_schemas import allows_strict, with_choices, without_keywords
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol import scope_ledger
 from protocol.job_state import JobState
 from protocol.phase import Phase
@@ -39,7 +37,6 @@ MAX_REMARK = 1000
 MAX_SCHEMA = 2000
 """Characters of a schema that a todo's file has to fit; a refusal names what does not fit."""
 MAX_OPEN_ITEMS = 20
-"""Most open scope items that the list names by id."""
 
 
 def job_prompt_body(
@@ -55,23 +52,18 @@ def job_prompt_body(
 
     Nothing of the conversation is parsed again, so a call's cost grows with it only by copying
     bytes. A demand on this one reply comes last, where it invalidates no cached prefix.
-
-    Args:
-        snapshot: The job's checkpoint.
-        model: Its settings, as the endpoint accepts them.
-        correction: What was wrong with the previous reply.
-        must_call: Whether the reply has to call a tool.
-        only: The tools that are offered; empty for those of the phase.
-        cache_key: Key of the job and phase.
     """
     form = message_form_of(model)
-    last = encode_without_credentials(
-        {"role": "user", "content": render_prompt_todos(snapshot, correction)}
+    shown = render_prompt_todos(snapshot, correction)
+    last = [form.render(encode_without_credentials({"role": "user", "content": shown}), b"")]
+    # A small model that has to call may write before the call without end.
+    is_forced = (
+        must_call and not snapshot.config.plain and not _thinks_unless_forced(snapshot, model)
     )
-    is_forced = must_call and not _thinks_unless_forced(snapshot, model)
     demand = b',"tool_choice":"required"' if is_forced else b""
-    end = b"%b]%b%b}" % (form.render(last, b""), demand, _prompt_cache_field(model, cache_key))
-    pieces = [*snapshot.view.wire_bytes(form), end]
+    end = b"]%b%b}" % (demand, _prompt_cache_field(model, cache_key))
+    pieces = [*snapshot.view.wire_bytes(form), *(last if shown else [])]
+    pieces[-1] += end
     # Join once: a second copy of a long conversation takes as long as the rest of the request.
     name = _prompt_messages_key(model)
     pieces[0] = b'%b,"%b":[%b' % (_fixed_prompt_part(snapshot, model, only).text, name, pieces[0])
@@ -118,14 +110,12 @@ def _prompt_todo_tokens(rendered: str, encoding: str) -> int:
 
 
 def fixed_prompt_tokens(snapshot: Snapshot) -> int:
-    """Count the tokens of settings and tool descriptions."""
     return _fixed_prompt_part(snapshot, snapshot.config.model_for(snapshot.state.phase.kind)).tokens
 
 
 def conversation_prompt_body(
     model: ModelConfig, tools: Sequence[Tool], conversation: Conversation, cache_key: str = ""
 ) -> bytes:
-    """Return a request with tools and stored messages for a conversation beside the job's own."""
     form = message_form_of(model)
     marked = [0, *conversation.cache_points()] if form.marks != "none" else []
     messages = b",".join(conversation.wire_bytes(0, None, form, marked))
@@ -138,7 +128,6 @@ def conversation_prompt_body(
 
 
 def simple_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes:
-    """Return a request with a prompt of its own and no tools, for summaries."""
     form = message_form_of(model)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user_text}]
     sent = b",".join(form.render(encode_without_credentials(message), b"") for message in messages)
@@ -150,8 +139,9 @@ def simple_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes
 
 
 def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
-    """Return the active list as the model sees it on every turn."""
     phase = snapshot.state.phase
+    if snapshot.config.plain and phase.kind == "tactical":
+        return _plain_prompt(snapshot, correction)
     place = f" · plan {phase.plan_position} of {phase.plan_total}" if phase.plan_total else ""
     lines = [
         f'# Todo list · {phase.kind} phase {phase.number} "{phase.name}"{place}',
@@ -177,20 +167,31 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     return "\n".join(lines)
 
 
+def _plain_prompt(snapshot: Snapshot, correction: str | None) -> str:
+    """Return what a plain agent is told last: its task again in place of a correction, and after
+    a refusal, whose words it would else write into its files.
+    """
+    if correction or _is_last_call_refused(snapshot):
+        correction = f"This is not done yet. {snapshot.read_text('instructions.md').strip()}"
+    remarks = [one_line(each.line, MAX_REMARK) for each in snapshot.state.remarks[-MAX_REMARKS:]]
+    return "\n".join(filter(None, [*remarks, correction]))
+
+
 def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
-    """Return what to do now about the current todo."""
     phase = snapshot.state.phase
-    # The gate accepts nothing else for the last todo of a job.
-    if phase.purpose == "final" and phase.open_count == 1:
+    is_refused = _is_last_call_refused(snapshot)
+    # The gate accepts nothing else for it; what it has just refused is not advised again.
+    refused = _conversation_calls(snapshot)[-1]["name"] if is_refused else ""
+    if phase.is_ending and refused != "job_complete":
         return f"Do todo {todo.id}, which `job_complete` completes."
     if phase.kind == "strategic" and phase.open_count == 1 and not todo.updates:
         ending = "`todo_write`" + (" or `job_complete`" if phase.purpose != "bootstrap" else "")
         return f"Do todo {todo.id}, which {ending} completes."
-    updated = changed_todo_files(snapshot)
+    updated = changed_todo_files(snapshot.changes, snapshot.state.phase)
     finished = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
-    if not finished:
+    if not finished or is_refused:
         # Small models call at once whatever is named, done or refused.
-        is_open = snapshot.state.seen.is_idle or _is_last_call_refused(snapshot)
+        is_open = snapshot.state.seen.is_idle or is_refused
         return f"Do todo {todo.id}" + ("." if is_open else ", then call `todo_complete`.")
     ids = ", ".join(str(each.id) for each in finished)
     files = ", ".join(dict.fromkeys(each.updates for each in finished))
@@ -202,13 +203,28 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
 
 
 def _is_last_call_refused(snapshot: Snapshot) -> bool:
-    """Whether the newest message says why a call failed."""
     last = snapshot.conversation.message(len(snapshot.conversation) - 1)
     return bool(last["role"] == "tool" and last["content"].startswith(ERROR_PREFIX))
 
 
+def _conversation_calls(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return the calls of the conversation, oldest first."""
+    messages = map(snapshot.conversation.message, range(len(snapshot.conversation)))
+    return [call["function"] for each in messages for call in each.get("tool_calls") or ()]
+
+
+def _useless_look(snapshot: Snapshot) -> list[str]:
+    """Return the tool that has just failed to find something or found it twice: a small model
+    would call it again.
+    """
+    calls = _conversation_calls(snapshot)
+    if not calls or not (_is_last_call_refused(snapshot) or calls[-1] in calls[-3:-1]):
+        return []
+    tool = REGISTRY.get(calls[-1]["name"])
+    return [tool.name] if tool and tool.effect == "reads" else []
+
+
 def _open_prompt_items(state: JobState) -> str:
-    """Return the items that a strategic phase has to plan for."""
     open_items = state.open_scope
     if state.phase.kind == "tactical" or not open_items:
         return ""
@@ -216,7 +232,6 @@ def _open_prompt_items(state: JobState) -> str:
 
 
 def prompt_todo_lines(phase: Phase) -> list[str]:
-    """Return one line per todo: done, current or open."""
     current = phase.current
     return [
         f"{'☑' if todo.done else '▶' if todo is current else '☐'} {todo.id}. {todo.content}"
@@ -244,9 +259,11 @@ def _fixed_prompt_part(
     config, state = snapshot.config, snapshot.state
     kind, found_tools, unused = state.phase.kind, tuple(state.found_tools), [*state.unused_tools]
     choices: list[str] = []
+    if config.plain and kind == "tactical" and not only:
+        unused += [*ENDING, *_useless_look(snapshot)]
     if state.phase.purpose == "final" and len(state.phase.todos) == 1:
         unused.append("todo_complete")
-        choices = _deliverable_choices(snapshot)
+        choices = deliverable_choices(snapshot)
     key = (
         snapshot.config_id,
         *(kind, found_tools, tuple(unused), tuple(only), tuple(choices), model.model_dump_json()),
@@ -272,18 +289,15 @@ def _fixed_prompt_part(
     return _fixed_parts[key]
 
 
-def _deliverable_choices(snapshot: Snapshot) -> list[str]:
-    """Return the files that the job made, as choices for its deliverables; none if there are many,
-    or if a project or a repository takes over what it made.
-    """
+def deliverable_choices(snapshot: Snapshot) -> list[str]:
+    """Return the job's files as deliverables, if few and if nobody takes over what it made."""
     if snapshot.link or snapshot.repository:
         return []
-    made = [path for path in snapshot.changed_since(0) if is_work_path(path)]
-    return sorted(made) if len(made) <= MAX_NAMED else []
+    paths = [path for path in snapshot.changed_since(0) if is_work_path(path)]
+    return sorted(paths) if len(paths) <= MAX_NAMED else []
 
 
 def _tool_settings(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> dict[str, Any]:
-    """Return the part of a request that only one with tools may have."""
     parallel = model.parallel_calls
     settings = {} if parallel is None else {"parallel_tool_calls": parallel}
     return {**settings, "tools": _declare_prompt_tools(schemas, model)}
@@ -292,7 +306,6 @@ def _tool_settings(schemas: Sequence[dict[str, Any]], model: ModelConfig) -> dic
 def _declare_prompt_tools(
     schemas: Sequence[dict[str, Any]], model: ModelConfig
 ) -> list[dict[str, Any]]:
-    """Return tools as the model's API wants them declared."""
     if model.api != "responses":
         return list(schemas)
     functions = [

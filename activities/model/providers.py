@@ -3,8 +3,6 @@
 Where it is wrong or missing, the endpoint's refusals correct it (`activities.model.dialect`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -12,13 +10,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from activities.redaction.credentials import without_credentials
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 Api = Literal["chat", "responses"]
 Marks = Literal["none", "breakpoint", "cache_control"]
 
 REHEARSAL = "rehearsal"
-"""Model name of the rehearsal model."""
 OPENAI = "https://api.openai.com/v1"
 """Default address of the client."""
 ANTHROPIC = "api.anthropic.com"
@@ -29,7 +26,6 @@ CLAUDE = re.compile(r"claude", re.IGNORECASE)
 
 
 def has_endpoint(model: ModelConfig) -> bool:
-    """Whether a hosted model is configured."""
     return bool(
         model.base_url
         or os.environ.get("OPENAI_BASE_URL")
@@ -43,12 +39,10 @@ def endpoint_model_name(model: ModelConfig) -> str:
 
 
 def provider_address(model: ModelConfig) -> str:
-    """Return the address of the model's requests."""
     return model.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
 
 
 def describe_provider(model: ModelConfig) -> str:
-    """Describe for people where a model of this environment is; without its key."""
     if endpoint_model_name(model) == REHEARSAL:
         return "rehearsal model"
     # Some endpoints have credentials in the address, which must not be shown.
@@ -97,9 +91,7 @@ def drops_reasoning_when_forced(model: ModelConfig) -> bool:
 
 
 def provider_cache_key(job: str, part: object) -> str:
-    """Return the `prompt_cache_key` of a part of a job: at most 64 characters, without names of
-    people.
-    """
+    """Return a part's `prompt_cache_key`: at most 64 characters, without names of people."""
     return f"longhaul-{hashlib.sha256(f'{job}/{part}'.encode()).hexdigest()[:32]}"
 
 

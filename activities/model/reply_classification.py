@@ -14,6 +14,9 @@ import re2
 from config.schema.reply_phrases import PhraseClass, Wording, compile_phrase
 from protocol.requests import ReplyVerdict
 
+LONGEST_REFUSAL = 700
+"""Most characters of a refusal in words."""
+OPENING_SENTENCES = 2
 _FENCE = re.compile(r"\s{0,3}(?:[-*+>] |\d+[.)] )?\s*(`{3,}|~{3,})")
 _MARKS = (("`", "`"), ("“", "”"), ("„", "“”"), ("«", "»"), ("»", "«"))
 _QUOTATIONS = re2.compile(
@@ -51,15 +54,22 @@ class _ReplyPhraseMatcher:
 
 @dataclass(frozen=True)
 class _CompiledWording:
+    refusing: list[_ReplyPhraseMatcher]
     asking: list[_ReplyPhraseMatcher]
     claiming: list[_ReplyPhraseMatcher]
     answers: list[re2._Regexp]
 
 
 def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
-    """Classify a reply that calls no tool, by the job's phrases."""
     compiled = _compile_reply_classifier(wording)
     sentences = split_reply_sentences(unquoted_reply_text(text))
+    # A long reply is an answer, whatever it leaves out, and a refusal begins with its no.
+    if len(text) <= LONGEST_REFUSAL and any(
+        kind.matches_sentence(sentence)
+        for sentence in sentences[:OPENING_SENTENCES]
+        for kind in compiled.refusing
+    ):
+        return "refuses"
     for number, sentence in enumerate(sentences):
         if any(kind.matches_sentence(sentence) for kind in compiled.asking):
             following = sentences[number + 1] if number + 1 < len(sentences) else ""
@@ -74,7 +84,6 @@ def classify_reply(text: str, wording: Wording) -> ReplyVerdict:
 
 
 def unquoted_reply_text(text: str) -> str:
-    """Return the text without code blocks, block quotes and quotations."""
     kept_lines: list[str] = []
     fence = ""
     for line in text.splitlines():
@@ -100,7 +109,6 @@ def split_reply_sentences(text: str) -> list[str]:
 
 
 def _unwrap_reply_lines(text: str) -> list[str]:
-    """Return the lines, joining those over which a sentence was wrapped."""
     lines: list[str] = []
     for line in text.split("\n"):
         wrapped = lines and lines[-1].strip() and line.strip() and not _LIST_MARK.match(line)
@@ -118,6 +126,7 @@ def _matches_any_reply_phrase(patterns: list[re2._Regexp], text: str) -> bool:
 @lru_cache(maxsize=16)
 def _compile_reply_classifier(wording: Wording) -> _CompiledWording:
     return _CompiledWording(
+        [_ReplyPhraseMatcher.from_class(phrase_class) for phrase_class in wording.refusing],
         [_ReplyPhraseMatcher.from_class(phrase_class) for phrase_class in wording.asking],
         [_ReplyPhraseMatcher.from_class(phrase_class) for phrase_class in wording.claiming],
         [compile_phrase(phrase, at_start=True) for phrase in wording.answers],

@@ -1,25 +1,21 @@
 """A streamed reply as the message that is stored, and the data beside it for its provider."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.tool_messages import CUT, MALFORMED, MIXED_UP, tool_call_id
+from activities.job.conversation_calls import CUT, MALFORMED, MIXED_UP, tool_call_id
 from activities.model.reply_stream import StreamedReply
 
 MAX_CUT_TEXT = 1_000
-"""Most characters kept of a text that was cut at the limit of a reply."""
 CUT_TEXT = "[the rest of this reply, which was cut at its limit, is left out]"
 NO_ANSWER = "(no answer)"
 """Content stored for a reply without text and calls."""
 
 
 def reply_message(step: int, streamed: StreamedReply) -> dict[str, Any]:
-    """Return the reply as a message for later requests."""
     text = streamed.text
     if streamed.finish == "length" and len(text) > MAX_CUT_TEXT:
         # A model that runs on repeats what it finds of that, and it fills a small window.

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import openai
 from anyio import EndOfStream
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
 from openai import AsyncOpenAI, AsyncStream
 from pydantic import Field
 from pydantic_core import from_json
 
-from activities.model.bare_calls import read_bare_call
 from activities.model.call_assembly import ReadCall
 from activities.model.chat_reply import ChatReply
-from activities.model.event_stream import EventParser
-from activities.model.reply_usage import read_reply_usage, read_token_count
 from activities.model.responses import ResponseReply
-from activities.model.wire_reply import WireReply, failure_message, reported_failure
+from activities.model.wire_reply import WireReply, event_error, failure_message
 from activities.redaction.credentials import without_credentials
 from activities.runtime.heartbeats import set_heartbeat_details
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.data_model import Data
 from protocol.requests import MAX_CALLS
 from protocol.usage import Usage
 
 MAX_TEXT = 50_000
-"""Most characters kept of a reply's text."""
 MAX_ARGUMENTS = 2_000_000
 MAX_EXTRA = 100_000
 MAX_MODEL = 200
@@ -64,7 +63,6 @@ class StreamedReply(Data):
     finish: str
     usage: Usage
     is_refusal: bool = False
-    """Whether the model marked its text as a refusal."""
     extras: list[dict[str, Any] | None] = Field(default_factory=list)
     """Data that an endpoint put beside each call and wants back, such as Gemini's thought
     signature.
@@ -75,7 +73,6 @@ class StreamedReply(Data):
     items: list[dict[str, Any]] = Field(default_factory=list)
     """Output of the Responses API to be sent back unchanged; empty if it cannot be."""
     model: str = ""
-    """Name of the model asked."""
     maker: str = ""
     """Endpoint and model of the reply, to which alone fields, items and extras go back."""
     unfinished: dict[str, Usage] = Field(default_factory=dict)
@@ -86,13 +83,11 @@ class StreamedReply(Data):
     received: int = 0
     """When the worker had received it, in epoch seconds; 0 if unknown."""
     dropped_calls: int = 0
-    """Number of calls beyond those that are kept."""
     missing_parts: list[str] = Field(default_factory=list)
     """What the endpoint left out: finish_reason, usage."""
 
     @property
     def dropped_usage(self) -> Usage:
-        """What counts of it and of the attempts before it if nobody uses it."""
         total = self.usage.as_unfinished
         for used in self.unfinished.values():
             total.add(used)
@@ -108,15 +103,7 @@ async def stream_reply(
     the answer its streams and models, which cost more than the rest of the call. A chunk's JSON is
     checked here as far as it is used.
 
-    Args:
-        client: The endpoint's client.
-        body: The request in the form of the API that `model.api` names.
-        model: Its settings, as the endpoint accepts them.
-        progress: Updated as the reply comes.
-
-    Raises:
-        openai.OpenAIError: an error of the endpoint.
-        ValueError: the answer violates the protocol; the message quotes it.
+    Raises openai.OpenAIError, ValueError.
     """
     is_responses = model.api == "responses"
     response = await client.post(
@@ -166,7 +153,6 @@ def _raise_for_page(response: httpx2.Response, events: EventParser, kind: str) -
 async def _gather_reply_stream(
     response: httpx2.Response, stall_seconds: float, events: EventParser, gathered: WireReply
 ) -> None:
-    """Read the events of the stream."""
     pieces, loop = response.aiter_bytes(), asyncio.get_running_loop()
     try:
         async with asyncio.timeout(None) as silence:
@@ -201,10 +187,7 @@ async def _gather_reply_stream(
 
 @contextmanager
 def _quote_malformed_stream(data: bytes) -> Iterator[None]:
-    """Quote what cannot be parsed instead of Python's error.
-
-    With status 200 some endpoints send their error there.
-    """
+    """Quote what cannot be parsed: with status 200 some endpoints send their error there."""
     try:
         yield
     except MALFORMED_ERRORS as error:
@@ -214,13 +197,12 @@ def _quote_malformed_stream(data: bytes) -> Iterator[None]:
 def _parse_stream_chunk(data: bytes, request: httpx2.Request, name: str = "") -> dict[str, Any]:
     """Return the JSON of an event or answer. Raises openai.APIError if it reports an error."""
     chunk: dict[str, Any] = json.loads(data)
-    if error := reported_failure(chunk, name):
+    if error := event_error(chunk, name):
         raise openai.APIError(failure_message(error), request, body=error)
     return chunk
 
 
 def _build_reply(gathered: WireReply, body: bytes, model: ModelConfig) -> StreamedReply:
-    """Return the complete reply to this request."""
     tools = from_json(body).get("tools") or []
     offered = frozenset(tool.get("function", tool)["name"] for tool in tools)
     calls, text = gathered.read_calls(offered), gathered.text
@@ -260,14 +242,7 @@ class ReplyProgress:
     gathered: WireReply | None = None
 
     def unfinished_usage(self, error: BaseException, body: bytes) -> Usage | None:
-        """Return an estimate of what the endpoint counts for this reply; None if for none.
-
-        Endpoints report tokens at the end. An error in place of a reply is not charged for.
-
-        Args:
-            error: Why there is no reply.
-            body: The request.
-        """
+        """Estimate what the endpoint counts for a reply that broke off; None if for none."""
         received = self.gathered.partial_characters if self.gathered else 0
         if not received and not _is_reply_under_way(error):
             return None
@@ -277,14 +252,12 @@ class ReplyProgress:
 
 
 def _is_reply_under_way(error: BaseException) -> bool:
-    """Return whether the endpoint had taken the request when this came."""
     if isinstance(error, openai.APITimeoutError):
         return not isinstance(error.__cause__, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
     return isinstance(error, (ReplyCutShort, TimeoutError, asyncio.CancelledError))
 
 
 def _streamed_call_extra(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the data beside a call, if small enough to be sent back."""
     if (
         not extra
         or len(written := replace_surrogates(json.dumps(extra, ensure_ascii=False))) > MAX_EXTRA
@@ -301,3 +274,131 @@ def _streamed_call_name(name: str) -> str:
     (`functions.read_file`) stays in it.
     """
     return safe_tool_name(name)[:NAME_CHARACTERS] or "unnamed"
+
+
+MAX_TOKENS = 10**9
+"""A larger token count is not believed."""
+CHARACTERS_A_TOKEN = 4
+"""Estimated characters per token, for endpoints that count nothing."""
+
+
+def read_reply_usage(reported: object, sent: int, received: int) -> Usage:
+    """Return the usage that the endpoint reports, else an estimate, so that limits always hold."""
+    details = None
+    if isinstance(reported, dict):
+        details = reported.get("prompt_tokens_details") or reported.get("input_tokens_details")
+    return Usage(
+        model_calls=1,
+        prompt_tokens=read_token_count(reported, "prompt_tokens", "input_tokens")
+        or sent // CHARACTERS_A_TOKEN,
+        completion_tokens=read_token_count(reported, "completion_tokens", "output_tokens")
+        or received // CHARACTERS_A_TOKEN,
+        cached_tokens=read_token_count(details, "cached_tokens")
+        or read_token_count(reported, "cache_read_input_tokens"),
+        written_tokens=read_token_count(details, "cache_write_tokens", "cache_creation_tokens")
+        or read_token_count(reported, "cache_creation_input_tokens"),
+    )
+
+
+def read_token_count(reported: object, *names: str) -> int:
+    """Return the count under the first of these names; 0 if it is no count."""
+    for name in names:
+        count = reported.get(name) if isinstance(reported, dict) else None
+        if isinstance(count, int) and 0 < count < MAX_TOKENS:
+            return count
+    return 0
+
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL)
+_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+ARGUMENTS = ("arguments", "parameters")
+
+
+def read_bare_call(text: str, tools: list[dict[str, Any]]) -> tuple[str, str] | None:
+    """Return name and arguments if a text is one call and nothing else; else None."""
+    text = text.strip()
+    for form in (_FENCED, _TAGGED):
+        if match := form.fullmatch(text):
+            text = match[1].strip()
+    with suppress(ValueError):
+        call = from_json(text, allow_inf_nan=False)
+        if isinstance(call, dict) and isinstance(call.get("function"), dict):
+            call = call["function"]
+        if not isinstance(call, dict):
+            return None
+        arguments = next((call[key] for key in ARGUMENTS if key in call), None)
+        functions = [tool.get("function", tool) for tool in tools]
+        named = [each for each in functions if each["name"] == call.get("name")]
+        if named and isinstance(arguments, dict) and _fit(arguments, named[0]["parameters"]):
+            return named[0]["name"], json.dumps(arguments, ensure_ascii=False)
+    return None
+
+
+def _fit(arguments: dict[str, Any], schema: dict[str, Any]) -> bool:
+    known = schema.get("properties") or {}
+    try:
+        return arguments.keys() <= known.keys() and Draft202012Validator(schema).is_valid(arguments)
+    except SchemaError:
+        return False
+
+
+DONE = b"[DONE]"
+MARK = b"\xef\xbb\xbf"
+"""Byte order mark, which the standard allows at the start."""
+MAX_STRAY = 2_000
+
+
+class ServerEvent(NamedTuple):
+    name: str
+    """What its `event` line says; empty without one."""
+    data: bytes
+
+
+class EventParser:
+    """Parses the events of one stream, which arrives in pieces of any size.
+
+    Follows https://html.spec.whatwg.org/multipage/server-sent-events.html. Ids and retry times,
+    which no endpoint uses, are ignored like comments.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        """Whether the final event `[DONE]` has arrived."""
+        self.stray = b""
+        """Lines that are none of an event stream, such as a page in its place."""
+        self._rest = b""
+        self._name = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[ServerEvent]:
+        lines = (self._rest + piece).splitlines(keepends=True)
+        # A carriage return at the end may be half of a line end.
+        is_complete = not lines or lines[-1].endswith(b"\n")
+        self._rest = b"" if is_complete else lines.pop()
+        for line in lines:
+            if (event := self._read_line(line)) is not None:
+                yield event
+            if self.is_over:
+                return
+
+    def end(self) -> None:
+        """Handle the end of the stream: a final event need not be followed by an empty line."""
+        self._read_line(self._rest)
+        self._rest = b""
+        self._read_line(b"")
+
+    def _read_line(self, line: bytes) -> ServerEvent | None:
+        name, colon, value = line.rstrip(b"\r\n").partition(b":")
+        name = name.removeprefix(MARK)
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+        elif name == b"event":
+            self._name = value.strip()
+        elif not name and not colon:
+            event = ServerEvent(self._name.decode(errors="replace"), b"\n".join(self._data))
+            self._name, self._data = b"", []
+            self.is_over |= event.data.startswith(DONE)
+            return event if event.data and not self.is_over else None
+        elif name not in (b"", b"id", b"retry") and len(self.stray) < MAX_STRAY:
+            self.stray += line
+        return None

@@ -3,10 +3,8 @@
 A stream tells an item in several places: when it is added, in pieces, when a piece of it is done,
 when it is done itself, and in the whole reply at the end. Endpoints leave out, repeat or renumber
 some of them. So all is kept until the end, brought together by identity, and each item is read from
-the most complete telling. One `call_id` is one call, whatever tells it how often.
+the most complete entry. One `call_id` is one call, whatever tells it how often.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Iterator
@@ -14,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from activities.job.tool_messages import MIXED_UP
+from activities.job.conversation_calls import MIXED_UP
 from activities.model.json_text import (
     EMPTY,
     canonical_json_arguments,
@@ -26,7 +24,7 @@ CALL, MESSAGE, REASONING = "function_call", "message", "reasoning"
 
 
 class Stage(IntEnum):
-    """How complete a telling is, the most complete first."""
+    """How complete an entry is, the most complete first."""
 
     DONE = 0
     PART_DONE = 1
@@ -53,8 +51,6 @@ KINDS: dict[str, tuple[str, Stage, str]] = {
 
 @dataclass(slots=True)
 class Telling:
-    """What one event says about one item."""
-
     type: str
     stage: Stage
     item: dict[str, Any]
@@ -78,12 +74,10 @@ class Telling:
 
     @property
     def is_item(self) -> bool:
-        """Whether it is of the item itself."""
         return not self.part[0]
 
 
 def tellings_of(event: dict[str, Any], kind: str) -> Iterator[Telling]:
-    """Yield what an event of a stream tells of an item."""
     index, number = _number_of(event.get("output_index")), _number_of(event.get("sequence_number"))
     if kind in ("response.output_item.added", "response.output_item.done"):
         if isinstance(item := event.get("item"), dict):
@@ -110,7 +104,6 @@ def tellings_of(event: dict[str, Any], kind: str) -> Iterator[Telling]:
 
 
 def tellings_of_output(output: Iterable[object]) -> Iterator[Telling]:
-    """Yield what the output of a whole reply tells."""
     for place, item in enumerate(output):
         if isinstance(item, dict):
             yield Telling(str(item.get("type")), Stage.FINAL, item, None, None, place=place)
@@ -118,65 +111,65 @@ def tellings_of_output(output: Iterable[object]) -> Iterator[Telling]:
 
 @dataclass
 class OutputItem:
-    """One item and all that tells of it."""
-
     type: str
     tellings: list[Telling] = field(default_factory=list)
 
     @property
     def index(self) -> int | None:
-        return next((one.index for one in self.tellings if one.index is not None), None)
+        return next((entry.index for entry in self.tellings if entry.index is not None), None)
 
     @property
     def call_ids(self) -> set[str]:
-        return {one.call_id for one in self.tellings if one.call_id}
+        return {entry.call_id for entry in self.tellings if entry.call_id}
 
     @property
     def item_ids(self) -> set[str]:
-        return {one.item_id for one in self.tellings if one.item_id}
+        return {entry.item_id for entry in self.tellings if entry.item_id}
 
-    def read(self, seen: set[int]) -> dict[str, Any]:
-        """Return the item; `seen` are the sequence numbers of the stream."""
-        bodies = sorted((one for one in self.tellings if one.is_item), key=lambda one: one.stage)
+    def read(self, numbers: set[int]) -> dict[str, Any]:
+        bodies = sorted(
+            (entry for entry in self.tellings if entry.is_item),
+            key=lambda entry: entry.stage,
+        )
         base: dict[str, Any] = dict(bodies[0].item) if bodies else {"type": self.type}
         if bodies and bodies[0].stage is Stage.ADDED and base.get("status") == "in_progress":
             base["status"] = "completed"
         for key in ("id", "call_id", "name"):
-            told = (one.item.get(key) for one in [*bodies, *self.tellings])
-            if not base.get(key) and (label := next(filter(None, told), None)):
+            values = (entry.item.get(key) for entry in [*bodies, *self.tellings])
+            if not base.get(key) and (label := next(filter(None, values), None)):
                 base[key] = label
         if self.type == CALL:
-            base["arguments"] = self._read_arguments(seen)
+            base["arguments"] = self._read_arguments(numbers)
         elif self.type == MESSAGE:
-            contents = (one.item.get("content") for one in bodies)
+            contents = (entry.item.get("content") for entry in bodies)
             base["content"] = next((each for each in contents if _says_something(each)), None) or (
-                self._read_parts(seen)
+                self._read_parts(numbers)
             )
             base.setdefault("role", "assistant")
         elif self.type == REASONING and not any(
-            one.stage in (Stage.DONE, Stage.FINAL) for one in bodies
+            entry.stage in (Stage.DONE, Stage.FINAL) for entry in bodies
         ):
-            base["summary"] = base.get("summary") or self._read_parts(seen)
+            base["summary"] = base.get("summary") or self._read_parts(numbers)
         return base
 
-    def is_whole(self, seen: set[int]) -> bool:
+    def is_whole(self, numbers: set[int]) -> bool:
         """Whether it can be seen to be complete without the end of the reply."""
-        is_told_whole = any(one.stage in WHOLE_STAGES for one in self.tellings)
+        is_told_whole = any(entry.stage in WHOLE_STAGES for entry in self.tellings)
         if self.type != CALL:
             return is_told_whole
-        text = self._read_arguments(seen)
+        text = self._read_arguments(numbers)
         is_filled = is_json_object(text) and text != EMPTY
         return MIXED_UP not in text and (is_filled or (is_told_whole and text == EMPTY))
 
-    def _read_arguments(self, seen: set[int]) -> str:
+    def _read_arguments(self, numbers: set[int]) -> str:
         """Return the arguments of a call: an object that says something counts before another."""
         texts: list[str] = []
         for stage in Stage:
             if stage is Stage.PIECE:
-                pieces, is_sound = self._join_pieces(("arguments", 0), seen)
+                pieces, is_sound = self._join_pieces(("arguments", 0), numbers)
                 texts.append(pieces if is_sound or not pieces else _mixed_up(pieces))
             else:
-                texts += [_arguments_text(one) for one in self.tellings if one.stage is stage]
+                texts += [_arguments_text(entry) for entry in self.tellings if entry.stage is stage]
         for text in texts:
             if is_json_object(read := json_arguments_object(text)) and read != EMPTY:
                 return read
@@ -184,20 +177,19 @@ class OutputItem:
         broken = (text for text in texts if not EMPTY.startswith(text.strip()) and text != "null")
         if text := next(broken, ""):
             return text
-        if any(one.stage in WHOLE_STAGES for one in self.tellings):
+        if any(entry.stage in WHOLE_STAGES for entry in self.tellings):
             return EMPTY
         return _mixed_up("")
 
-    def _read_parts(self, seen: set[int]) -> list[dict[str, Any]]:
-        """Return a content from its parts."""
+    def _read_parts(self, numbers: set[int]) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = []
-        for part in sorted({one.part for one in self.tellings if not one.is_item}):
+        for part in sorted({entry.part for entry in self.tellings if not entry.is_item}):
             done = [
-                one.text
-                for one in self.tellings
-                if one.part == part and one.stage is Stage.PART_DONE and one.text
+                entry.text
+                for entry in self.tellings
+                if entry.part == part and entry.stage is Stage.PART_DONE and entry.text
             ]
-            text = done[0] if done else self._join_pieces(part, seen)[0]
+            text = done[0] if done else self._join_pieces(part, numbers)[0]
             if part[0] == "refusal":
                 parts.append({"type": "refusal", "refusal": text})
             else:
@@ -205,22 +197,22 @@ class OutputItem:
                 parts.append({"type": kind, "text": text, "annotations": []})
         return parts
 
-    def _join_pieces(self, part: tuple[str, int], seen: set[int]) -> tuple[str, bool]:
+    def _join_pieces(self, part: tuple[str, int], events: set[int]) -> tuple[str, bool]:
         """Return the pieces of a part in order, and whether none is known to be missing."""
         pieces = [
-            one
-            for one in self.tellings
-            if one.part[0] == part[0] and one.part[1] == part[1] and one.stage is Stage.PIECE
+            entry
+            for entry in self.tellings
+            if entry.part[0] == part[0] and entry.part[1] == part[1] and entry.stage is Stage.PIECE
         ]
         by_number: dict[int | None, str] = {
-            one.number: one.text for one in pieces if one.number is not None
+            entry.number: entry.text for entry in pieces if entry.number is not None
         }
         is_numbered = len(by_number) > 1 or len(pieces) == 1
-        if not is_numbered or any(by_number.get(one.number) != one.text for one in pieces):
-            return "".join(one.text for one in pieces), True
+        if not is_numbered or any(by_number.get(entry.number) != entry.text for entry in pieces):
+            return "".join(entry.text for entry in pieces), True
         numbers = sorted(number for number in by_number if number is not None)
         is_sound = (
-            all(number in seen for number in range(numbers[0], numbers[-1])) if seen else True
+            all(number in events for number in range(numbers[0], numbers[-1])) if events else True
         )
         return "".join(by_number[number] for number in numbers), is_sound
 
@@ -229,22 +221,21 @@ WHOLE_STAGES = frozenset({Stage.DONE, Stage.PART_DONE, Stage.FINAL})
 
 
 def collect_items(tellings: list[Telling]) -> list[OutputItem]:
-    """Return the items in order."""
     items: dict[Hashable, OutputItem] = {}
     identity = _Identity(tellings)
-    streamed = [one for one in tellings if one.stage is not Stage.FINAL]
-    for one in sorted(streamed, key=lambda one: not one.is_item):
-        if (key := identity.key_of(one)) is not None:
-            items.setdefault(key, OutputItem(one.type)).tellings.append(one)
+    streamed = [entry for entry in tellings if entry.stage is not Stage.FINAL]
+    for entry in sorted(streamed, key=lambda entry: not entry.is_item):
+        if (key := identity.key_of(entry)) is not None:
+            items.setdefault(key, OutputItem(entry.type)).tellings.append(entry)
     joined = list(items.values())
-    taken: set[int] = set()
-    for one in (one for one in tellings if one.stage is Stage.FINAL):
-        place = _place_of_final(one, joined, taken, identity.shared)
+    used_places: set[int] = set()
+    for entry in (entry for entry in tellings if entry.stage is Stage.FINAL):
+        place = _place_of_final(entry, joined, used_places, identity.shared)
         if place is None:
             place = len(joined)
-            joined.append(OutputItem(one.type))
-        taken.add(place)
-        joined[place].tellings.append(one)
+            joined.append(OutputItem(entry.type))
+        used_places.add(place)
+        joined[place].tellings.append(entry)
     indexes = [item.index for item in joined]
     if None not in indexes and len(set(indexes)) == len(indexes):
         joined.sort(key=lambda item: item.index or 0)
@@ -255,99 +246,99 @@ class _Identity:
     """Which labels of the tellings tell their items apart."""
 
     def __init__(self, tellings: list[Telling]) -> None:
-        bodies = [one for one in tellings if one.is_item]
+        bodies = [entry for entry in tellings if entry.is_item]
         said: dict[str, set[tuple[str, str]]] = {}
-        for one in bodies:
-            if one.type == CALL and one.call_id and one.stage in (Stage.DONE, Stage.FINAL):
-                text = canonical_json_arguments(json_arguments_object(_arguments_text(one)))
+        for entry in bodies:
+            if entry.type == CALL and entry.call_id and entry.stage in (Stage.DONE, Stage.FINAL):
+                text = canonical_json_arguments(json_arguments_object(_arguments_text(entry)))
                 if text != EMPTY:
-                    said.setdefault(one.call_id, set()).add((str(one.item.get("name")), text))
+                    said.setdefault(entry.call_id, set()).add((str(entry.item.get("name")), text))
         self.shared = {call_id for call_id, calls in said.items() if len(calls) > 1}
         """Ids under which several calls came, so that they identify none."""
-        self._streamed = streamed = [one for one in bodies if one.stage is not Stage.FINAL]
-        self._by_index = _group(streamed, lambda one: one.index)
+        self._streamed = streamed = [entry for entry in bodies if entry.stage is not Stage.FINAL]
+        self._by_index = _group(streamed, lambda entry: entry.index)
         self._indexes = {index for index, group in self._by_index.items() if _is_one_item(group)}
-        self._by_item_id = _group(streamed, lambda one: one.item_id or None)
+        self._by_item_id = _group(streamed, lambda entry: entry.item_id or None)
 
-    def key_of(self, one: Telling) -> Hashable | None:
-        """Return the identity of a telling's item; None if it may belong to several."""
-        if one.is_item:
-            return self._key_of_item(one)
-        if one.call_id and one.call_id not in self.shared:
-            return "call", one.call_id
-        keys = self._keys(self._by_item_id.get(one.item_id, []), one.type)
+    def key_of(self, entry: Telling) -> Hashable | None:
+        """Return the identity of an entry's item; None if it may belong to several."""
+        if entry.is_item:
+            return self._key_of_item(entry)
+        if entry.call_id and entry.call_id not in self.shared:
+            return "call", entry.call_id
+        keys = self._keys(self._by_item_id.get(entry.item_id, []), entry.type)
         if len(keys) != 1:
-            keys = self._keys(self._by_index.get(one.index, []), one.type) or keys
+            keys = self._keys(self._by_index.get(entry.index, []), entry.type) or keys
         if len(keys) == 1:
             return next(iter(keys))
         if keys:
             return None
-        if one.item_id or one.index is not None:
-            return one.type, one.index if one.index is not None else one.item_id
-        keys = self._keys(self._streamed, one.type)
-        return next(iter(keys)) if len(keys) == 1 else None if keys else (one.type,)
+        if entry.item_id or entry.index is not None:
+            return entry.type, entry.index if entry.index is not None else entry.item_id
+        keys = self._keys(self._streamed, entry.type)
+        return next(iter(keys)) if len(keys) == 1 else None if keys else (entry.type,)
 
     def _keys(self, bodies: Iterable[Telling], item_type: str) -> set[Hashable]:
         return {self._key_of_item(body) for body in bodies if body.type == item_type}
 
-    def _key_of_item(self, one: Telling) -> Hashable:
-        if one.call_id and one.call_id not in self.shared:
-            return "call", one.call_id
-        where = one.index if one.index in self._indexes else one.item_id or one.index
-        if one.stage is Stage.FINAL:
-            where = one.item_id or f"place {one.place}"
+    def _key_of_item(self, entry: Telling) -> Hashable:
+        if entry.call_id and entry.call_id not in self.shared:
+            return "call", entry.call_id
+        where = entry.index if entry.index in self._indexes else entry.item_id or entry.index
+        if entry.stage is Stage.FINAL:
+            where = entry.item_id or f"place {entry.place}"
         if where is None:
             # Without any label, only what it says tells it apart.
-            where = json.dumps(one.item, sort_keys=True)
-        return (one.type, one.call_id, where) if one.call_id else (one.type, where)
+            where = json.dumps(entry.item, sort_keys=True)
+        return (entry.type, entry.call_id, where) if entry.call_id else (entry.type, where)
 
 
 def _is_one_item(group: list[Telling]) -> bool:
     """Whether tellings of one output index are of one item: some endpoints number all alike."""
-    if len({one.type for one in group}) > 1:
+    if len({entry.type for entry in group}) > 1:
         return False
-    if len({one.call_id for one in group if one.call_id}) > 1:
+    if len({entry.call_id for entry in group if entry.call_id}) > 1:
         return False
     return all(
-        len({one.item_id for one in group if one.item_id and one.stage is stage}) < 2
+        len({entry.item_id for entry in group if entry.item_id and entry.stage is stage}) < 2
         for stage in (Stage.ADDED, Stage.DONE)
     )
 
 
 def _place_of_final(
-    one: Telling, items: list[OutputItem], taken: set[int], shared: set[str]
+    entry: Telling, items: list[OutputItem], used_places: set[int], shared: set[str]
 ) -> int | None:
     """Return which item the whole reply tells here; None if it is another one."""
-    own_ids = {one.call_id} - shared - {""}
+    own_ids = {entry.call_id} - shared - {""}
     alike = [
         (place, item)
         for place, item in enumerate(items)
-        if item.type == one.type
-        and (not one.call_id or not item.call_ids or one.call_id in item.call_ids)
+        if item.type == entry.type
+        and (not entry.call_id or not item.call_ids or entry.call_id in item.call_ids)
     ]
     for place, item in alike:
-        if own_ids & item.call_ids or one.item_id in item.item_ids:
+        if own_ids & item.call_ids or entry.item_id in item.item_ids:
             return place
-    others = (place for place, item in alike if place not in taken and _may_be_told_by(item, one))
+    others = (
+        place for place, item in alike if place not in used_places and _may_be_told_by(item, entry)
+    )
     return next(others, None)
 
 
-def _may_be_told_by(item: OutputItem, one: Telling) -> bool:
-    """Whether an item with other labels says the same."""
+def _may_be_told_by(item: OutputItem, entry: Telling) -> bool:
     known = item.read(set())
-    if one.type == CALL:
+    if entry.type == CALL:
         mine = canonical_json_arguments(known["arguments"])
-        told = canonical_json_arguments(json_arguments_object(_arguments_text(one)))
-        is_named_alike = known.get("name") in (None, "", one.item.get("name"))
-        return is_named_alike and (mine == told or MIXED_UP in mine)
-    if one.type == MESSAGE:
-        mine, told = message_text(known), message_text(one.item)
-        return not told or told.startswith(mine) or mine.startswith(told)
+        theirs = canonical_json_arguments(json_arguments_object(_arguments_text(entry)))
+        is_named_alike = known.get("name") in (None, "", entry.item.get("name"))
+        return is_named_alike and (mine == theirs or MIXED_UP in mine)
+    if entry.type == MESSAGE:
+        mine, theirs = message_text(known), message_text(entry.item)
+        return not theirs or theirs.startswith(mine) or mine.startswith(theirs)
     return True
 
 
 def message_text(message: dict[str, Any]) -> str:
-    """Return the text of a message, or its refusal."""
     content = message.get("content") or []
     if isinstance(content, str):
         return content
@@ -358,25 +349,24 @@ def _says_something(content: object) -> bool:
     return isinstance(content, (list, str)) and bool(message_text({"content": content}))
 
 
-def _arguments_text(one: Telling) -> str:
-    if not one.is_item:
-        return one.text
-    arguments = one.item.get("arguments")
+def _arguments_text(entry: Telling) -> str:
+    if not entry.is_item:
+        return entry.text
+    arguments = entry.item.get("arguments")
     if arguments is None or isinstance(arguments, str):
         return arguments or ""
     return json.dumps(arguments, ensure_ascii=False)
 
 
 def _mixed_up(text: str) -> str:
-    """Return arguments that are refused when the call is run."""
     return json.dumps({MIXED_UP: text}, ensure_ascii=False)
 
 
 def _group(tellings: Iterable[Telling], key: Any) -> dict[Any, list[Telling]]:
     groups: dict[Any, list[Telling]] = {}
-    for one in tellings:
-        if (value := key(one)) is not None:
-            groups.setdefault(value, []).append(one)
+    for entry in tellings:
+        if (value := key(entry)) is not None:
+            groups.setdefault(value, []).append(entry)
     return groups
 
 

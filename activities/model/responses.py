@@ -6,8 +6,6 @@ job is one for the model as well. A reply's items go back as they came in
 are put together is in `response_items`.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.job.tool_messages import MIXED_UP
+from activities.job.conversation_calls import MIXED_UP
 from activities.model.call_assembly import ReadCall
 from activities.model.endpoint_wordings import CUT_FINISHES
 from activities.model.response_items import (
@@ -30,11 +28,10 @@ from activities.model.response_items import (
 )
 from activities.model.wire_reply import EMPTY_STREAM, WireReply, event_kind
 from activities.text.safe_text import replace_surrogates
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 ENCRYPTED = "reasoning.encrypted_content"
 MAX_ITEM_CHARACTERS = 2_000_000
-"""Most characters of items kept to be sent back."""
 BEGINS = frozenset({"response.created", "response.queued", "response.in_progress"})
 SUMMARY = "response.reasoning_summary"
 """Prefixes of events about output that the model does not show."""
@@ -43,7 +40,6 @@ ENDED_EARLY = "the stream ended before the reply was complete"
 
 
 def response_settings(model: ModelConfig) -> dict[str, Any]:
-    """Return the request without tools and input."""
     body: dict[str, Any] = {
         "model": model.name,
         "max_output_tokens": model.max_output_tokens,
@@ -61,12 +57,9 @@ def response_settings(model: ModelConfig) -> dict[str, Any]:
 
 @dataclass
 class ResponseReply(WireReply):
-    """The events of one reply, or the reply itself."""
-
     prompt_count = "input_tokens"
     tellings: list[Telling] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
-    """The sequence numbers of its events."""
     delta_characters: int = 0
     """Characters received in pieces, whatever they are pieces of."""
     is_whole: bool = False
@@ -109,7 +102,6 @@ class ResponseReply(WireReply):
             self.is_whole = bool(self._calls or self.text)
 
     def close(self) -> None:
-        """Whole items are a whole reply, unless nothing follows the reasoning."""
         items = collect_items(self.tellings)
         if items and items[-1].type in (CALL, MESSAGE):
             self.is_whole = all(item.is_whole(self.seen) for item in items)
@@ -132,7 +124,6 @@ class ResponseReply(WireReply):
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The output items in order, each once."""
         if self._items is None:
             self._items = [item.read(self.seen) for item in collect_items(self.tellings)]
         return self._items
@@ -146,7 +137,6 @@ class ResponseReply(WireReply):
 
     @property
     def text(self) -> str:
-        """The model's text, or its refusal."""
         return "".join(map(message_text, self._items_of_type(MESSAGE)))
 
     @property
@@ -160,7 +150,6 @@ class ResponseReply(WireReply):
 
     @property
     def reasoning_text(self) -> str:
-        """The readable part of its reasoning."""
         parts = [
             part
             for item in self._items_of_type(REASONING)

@@ -1,18 +1,14 @@
 """What fills a model's context window before any work, and what can be left out of it."""
 
-from __future__ import annotations
-
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens, fixed_prompt_tokens
 from activities.text.tokens import count_tokens, token_encoding_name
 
 OPENING = ("the system prompt", "the first message")
-"""The messages with which each phase begins."""
 SMALL = "the agent `small` has few tools and short prompts"
 
 
 def prompt_parts(snapshot: Snapshot) -> dict[str, int]:
-    """Return the tokens of the next request by what they are, by our count."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding, conversation = token_encoding_name(model.name), snapshot.conversation
     parts = {"the tools": fixed_prompt_tokens(snapshot)}

@@ -1,7 +1,5 @@
 """What the readers of both APIs have in common: the end of a reply, and an error in its place."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -42,7 +40,6 @@ class WireReply(ABC):
         """Handle a connection that was closed in order, without a final event."""
 
     def end_stream(self) -> None:
-        """Handle the final event `[DONE]`."""
         self.is_over = True
 
     @property
@@ -73,7 +70,6 @@ class WireReply(ABC):
         """Return the calls in order, each once; `tools` are the names in the request."""
 
     def fields(self) -> dict[str, Any]:
-        """Return reasoning fields of the message, to be sent back."""
         return {}
 
     def returnable_items(self) -> list[dict[str, Any]]:
@@ -82,12 +78,11 @@ class WireReply(ABC):
 
 
 def event_kind(event: dict[str, Any], name: str) -> str:
-    """Return an event's kind, which may stand in its data or in its `event` line."""
     kind = event.get("type")
     return kind if kind and isinstance(kind, str) else name
 
 
-def reported_failure(event: dict[str, Any], name: str = "") -> object:
+def event_error(event: dict[str, Any], name: str = "") -> object:
     """Return the error that an event or an answer reports, wherever it is; None without one."""
     if error := event.get("error"):
         return error

@@ -4,8 +4,6 @@ A delivered notification leaves a mark, so no attempt sends it again. If the pro
 delivery and mark, the next attempt sends it again with the same Idempotency-Key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Whom a job or project notifies, and the addresses and headers on this worker."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

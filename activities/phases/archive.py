@@ -1,7 +1,5 @@
 """Archive pages: what a phase planned and what came of it, as two files per phase."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,12 +43,6 @@ def archive_page(
     by: str = "",
     acts: Sequence[str] = (),
 ) -> ArchivePage:
-    """Return the page of the running phase.
-
-    Args:
-        by: The person who rewound it, if any.
-        acts: Actions of people during the phase, one line each.
-    """
     phase, by = snapshot.state.phase, " ".join(by.split())
     data: dict[str, Any] = {
         "phase": phase.name,
@@ -92,14 +84,15 @@ def archive_page(
     if acts:
         lines += ["## What people did", "", *(f"- {act}" for act in acts), ""]
     lines += _archived_todo_lines(phase, outcome)
-    text = summary.strip()[:MAX_SUMMARY] or _archive_summary_from_notes(phase)
+    has_notes = any(todo.notes for todo in phase.todos)
+    without = "The notes on the todos above." if has_notes else "No notes were made."
+    text = summary.strip()[:MAX_SUMMARY] or without
     lines += ["", "## Summary", "", text, ""]
     yaml_text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
     return ArchivePage(yaml_text, "\n".join(lines))
 
 
 def _archived_todo_lines(phase: Phase, outcome: Outcome) -> list[str]:
-    """The Markdown section of the phase's todos."""
     lines = ["## Todos", ""]
     for todo in phase.todos:
         status = _archived_todo_status(todo, phase, outcome)
@@ -110,7 +103,6 @@ def _archived_todo_lines(phase: Phase, outcome: Outcome) -> list[str]:
 
 
 def archive_prompt(snapshot: Snapshot) -> str:
-    """Return the prompt with which the model writes the page's summary."""
     compaction = snapshot.compaction
     messages = snapshot.conversation.messages(max(1, compaction.folded))
     lines = [summary_transcript_line(message, MESSAGE_CHARACTERS) for message in messages]
@@ -125,12 +117,10 @@ def archive_prompt(snapshot: Snapshot) -> str:
 
 
 def archive_stem(phase: Phase) -> str:
-    """Return the path of a phase's pages without the file extension."""
     return f"archive/phase_{phase.number:03d}"
 
 
 def archive_phase(files: Files, phase: Phase, page: ArchivePage) -> Files:
-    """Write the page to `archive/`."""
     stem = archive_stem(phase)
     return files.write(f"{stem}.yaml", page.data.encode()).write(f"{stem}.md", page.text.encode())
 
@@ -139,8 +129,6 @@ def with_undone_archive_pages(restored: Files, present: Files, since: int) -> Fi
     """Return the restored files plus the archive pages of undone phases, marked as undone.
 
     Args:
-        restored: The files at the start of a phase.
-        present: The files now.
         since: Number of that phase; it and all later ones are undone.
     """
     for entry in present.children("archive"):
@@ -163,8 +151,3 @@ def _archived_todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     if not todo.needed:
         return "not needed"
     return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"
-
-
-def _archive_summary_from_notes(phase: Phase) -> str:
-    has_notes = any(todo.notes for todo in phase.todos)
-    return "The notes on the todos above." if has_notes else "No notes were made."

@@ -1,12 +1,10 @@
 """The first messages of a phase: system prompt and re-orientation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, get_args
 
-from activities.documents.input_documents import original_document_paths
+from activities.job.input_documents import input_document_text_name, original_document_paths
 from activities.job.plan_and_todo_files import parse_plan, plan_section, plan_step_texts
 from activities.job.snapshot import Snapshot
 from activities.job.workspace_summary import SUMMARY, condense_file_list
@@ -31,7 +29,9 @@ REPOSITORY = (
 TESTED = (
     "Before you began the system ran its tests. {line}. When you call `job_complete` it runs them "
     "on your work: none that passed may be gone, skipped or fail, and a new or changed test has to "
-    "fail on the old code. Leave no new file, tests apart, that `deliverables` does not name."
+    "fail on the old code. Leave no new file, tests apart, that `deliverables` does not name. "
+    "Git is read-only there, and `git stash` fails without a word: for the old code in a folder of "
+    "its own, `d=$(mktemp -d) && git archive HEAD | tar -x -C $d && cd $d`."
 )
 MAX_FAILED = 10
 SUBJECTS = (
@@ -46,12 +46,10 @@ GUIDANCE = (
     "job."
 )
 MAX_LATER = 30
-"""Number of tactical tools that a strategic phase lists by name."""
+SHORT_CHARACTERS = 2000
 MAX_DOCUMENTS = 30
-"""Number of input documents that the first phase lists by name."""
 ITEM_CHARACTERS = 90
 TOOL_LINE = 60
-"""Maximum length of a deferred tool's description in the system prompt."""
 
 
 def orientation_messages(
@@ -65,12 +63,6 @@ def orientation_messages(
 
     The system prompt contains `workspace.md` as of now for the whole phase: an unchanged prompt can
     be cached by the provider.
-
-    Args:
-        snapshot: The phase's beginning.
-        page: Archive page of the previous phase.
-        traces: Notes of other jobs on similar situations, one line each.
-        restored: Whether a rewind also restored the files.
     """
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     limits, kind = config.limits, phase.kind
@@ -83,6 +75,7 @@ def orientation_messages(
         agent=config.name,
         description=config.description,
         number=phase.number,
+        ends_job=phase.ends_job,
         # Before the first plan exists, assume that it has more than one phase.
         min_todos=fewest_todos_after_phase(
             phase.purpose, phase.plan_total or 2, open_phases, limits.min_todos
@@ -104,13 +97,14 @@ def orientation_messages(
     # Appended here, not by the template, so that custom templates cannot lose it.
     if part := orientation_repository_part(snapshot.repository):
         first = f"{first.rstrip()}\n\n{part}"
-    return [{"role": "system", "content": system}, {"role": "user", "content": first}]
+    # Small models do otherwise after a line break too many.
+    told = {"system": system.strip(), "user": first.strip()}
+    return [{"role": role, "content": text} for role, text in told.items()]
 
 
 def _orientation(
     snapshot: Snapshot, page: str, traces: Sequence[str], offered: ToolOffer, *, restored: bool
 ) -> str:
-    """Render the first message of the phase."""
     config, state, phase = snapshot.config, snapshot.state, snapshot.state.phase
     kind, plan = phase.kind, snapshot.read_text("plan.md")
     place = f"phase {phase.plan_position} of {phase.plan_total} in the plan"
@@ -127,11 +121,14 @@ def _orientation(
         restored=restored,
         away=sorted(config.unavailable_servers),
         experience=orientation_experience_part(snapshot)
-        if _orientation_needs_experience(phase, state)
+        if phase.number > 1 and (phase.kind == "strategic" or state.issue)
         else "",
         traces="\n".join(f"- {line}" for line in traces),
         can_look=any(entry.name == "get_trace" for entry in offered.offered + offered.deferred),
-        section=_orientation_plan_part(plan, phase) if kind == "tactical" else "",
+        # The plan of an agent with a list of its own is that list, which every turn shows.
+        section=_orientation_plan_part(plan, phase)
+        if kind == "tactical" and not phase.ends_job
+        else "",
         scope=_orientation_scope_part(state, plan)
         if kind == "strategic" or phase.number == 1
         else "",
@@ -144,16 +141,26 @@ def _orientation(
 
 
 def _orientation_instructions(snapshot: Snapshot) -> str:
-    """Return the instructions, in the first phase with the names of the job's documents."""
     text = _orientation_file_part(snapshot, "instructions.md")
     if snapshot.state.phase.number > 1:
         return text
-    documents = first_few(original_document_paths(snapshot.files), MAX_DOCUMENTS)
+    paths = original_document_paths(snapshot.files)
+    if snapshot.config.plain and (shown := _short_documents(snapshot, paths)):
+        return f"{shown}\n\n{text.strip()}"
+    documents = first_few(paths, MAX_DOCUMENTS)
     return f"{text.rstrip()}\n\nThe job's documents: {documents}." if documents else text
 
 
+def _short_documents(snapshot: Snapshot, paths: Sequence[str]) -> str:
+    """Return the documents' texts if they are short, so that none is written about unread."""
+    texts = [snapshot.read_text(input_document_text_name(path)) for path in paths]
+    read = zip(paths, texts, strict=True)
+    shown = [f"{path}:\n{(text or snapshot.read_text(path)).strip()}" for path, text in read]
+    is_short = sum(map(len, shown)) <= SHORT_CHARACTERS and "\ufffd" not in "".join(shown)
+    return "\n\n".join(shown) if is_short else ""
+
+
 def orientation_repository_part(repository: RepositoryLink | None) -> str:
-    """Return the text about the repository that the model works on; empty without one."""
     if repository is None:
         return ""
     origin, folder = repository.origin, repository.folder
@@ -176,11 +183,6 @@ def orientation_repository_part(repository: RepositoryLink | None) -> str:
         inside = origin.guidance.replace(f"</{GUIDANCE_MARK}", f"<\\/{GUIDANCE_MARK}")
         text += f"\n\n{GUIDANCE}\n\n<{GUIDANCE_MARK}>\n{inside}\n</{GUIDANCE_MARK}>"
     return f"# The repository\n\n{text}"
-
-
-def _orientation_needs_experience(phase: Phase, state: JobState) -> bool:
-    """Return whether the phase plans, or repeats what failed before."""
-    return phase.number > 1 and (phase.kind == "strategic" or bool(state.issue))
 
 
 def _orientation_plan_part(plan: str, phase: Phase) -> str:
@@ -206,7 +208,6 @@ def _orientation_scope_part(state: JobState, plan: str) -> str:
 
 
 def orientation_experience_part(snapshot: Snapshot) -> str:
-    """Return the entries of `experiences.md`, bounded; empty if no attempt has failed."""
     entries = snapshot.read_text("experiences.md").split("\n## ")[:0:-1]
     if not entries:
         return ""
@@ -233,7 +234,6 @@ def _orientation_file_part(
 
 
 def last_archive_page(snapshot: Snapshot) -> str:
-    """Return the newest archive page of a phase that has begun; empty if there is none."""
     if snapshot.files.entry("archive") is None:
         return ""
     matches = (PAGE.fullmatch(entry.path) for entry in snapshot.files.children("archive"))

@@ -1,7 +1,5 @@
 """Renders a phase's changes to files as text of bounded size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pygit2 import Patch
@@ -12,7 +10,6 @@ from activities.text.tokens import clip_to_tokens
 from activities.toolkit.path_ownership import is_system_path
 
 MAX_BYTES = 200_000
-"""Largest side of a file, in bytes, that is compared line by line."""
 MAX_TOKENS = 16_000
 FILE_TOKENS = 4000
 MAX_FILES = 200
@@ -26,14 +23,6 @@ def phase_diff(
     is_left_out: Callable[[str], bool] = is_system_path,
     most: int = MAX_TOKENS,
 ) -> str:
-    """Return the changes between two states of a workspace as text.
-
-    Args:
-        before: The files before.
-        after: The files after.
-        is_left_out: Whether a path is not shown.
-        most: Most tokens of the text.
-    """
     changes = [change for change in diff_files(before, after) if not is_left_out(change.path)]
     names = [
         f"{_phase_diff_change_word(change)} {replace_surrogates(change.path)}"
@@ -74,7 +63,6 @@ def _phase_file_patch(before: Files, after: Files, change: Change) -> str:
 
 
 def _phase_diff_side_content(files: Files, entry: FileEntry | None) -> bytes | None:
-    """Return the content of one side; None if it is too large."""
     if entry is None or entry.kind == "folder":
         return b""
     return None if entry.size > MAX_BYTES else files.read_entry(entry)

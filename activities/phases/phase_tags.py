@@ -1,7 +1,5 @@
 """Git tags for the checkpoint that each phase starts from."""
 
-from __future__ import annotations
-
 import re
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files
@@ -11,12 +9,10 @@ _TAG = re.compile(r"phase/0*(\d+)")
 
 
 def phase_tag(number: int) -> str:
-    """Return the tag of a phase, such as `phase/0003`."""
     return f"phase/{number:04d}"
 
 
 def phase_tag_commits(checkpoints: Checkpoints) -> dict[int, str]:
-    """Map each phase's number to its start checkpoint."""
     return {
         int(match[1]): commit
         for tag, commit in checkpoints.tags().items()
@@ -25,7 +21,6 @@ def phase_tag_commits(checkpoints: Checkpoints) -> dict[int, str]:
 
 
 def job_start_files(checkpoints: Checkpoints) -> Files | None:
-    """Return the workspace when the job began; None if it is not here."""
     tags = phase_tag_commits(checkpoints)
     try:
         return snapshot_workspace(checkpoints, tags[min(tags)]) if tags else None

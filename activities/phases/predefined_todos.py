@@ -1,13 +1,11 @@
 """Todo lists from the configuration, and which of their todos the system completes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from activities.job.brief_statements import brief_statements
-from activities.job.plan_and_todo_files import PlanPhase, list_under_heading
+from activities.job.plan_and_todo_files import PlanPhase, changed_todo_files, list_under_heading
 from activities.job.snapshot import Snapshot
-from activities.job.todo_file_changes import changed_todo_files
+from activities.toolkit.agent_tools import ends_job_in_list
 from config.schema.agent import AgentConfig
 from config.schema.agent_sections import PredefinedTodo
 from protocol.job_state import JobState
@@ -38,14 +36,7 @@ The work is one list, which the agent's configuration brings.
 def predefined_todos(
     config: AgentConfig, purpose: Purpose, instructions: str, page: str = ""
 ) -> list[Todo]:
-    """Return the todos of a strategic phase; instructions may list the final todos themselves.
-
-    Args:
-        config: The agent's configuration.
-        purpose: Purpose of the phase.
-        instructions: The job's instructions.
-        page: Path of the archive page just written; completes the todo that asks for it.
-    """
+    """Return the todos of a strategic phase; instructions may list the final todos themselves."""
     entries: list[PredefinedTodo] = getattr(config.todos, purpose) or config.todos.rewind
     if purpose == "final" and (listed := list_under_heading(instructions, "Final todos")):
         closing = [] if "job_complete" in listed[-1] else entries[-1:]
@@ -65,16 +56,19 @@ def predefined_todos(
 def begin_configured_list(snapshot: Snapshot, number: int) -> None:
     """Start the agent's configured todo list as a plan of one phase.
 
-    Each todo is a box of the plan, and the list stands for all open items. If the job is a fork,
-    the steps of the first job's plan leave the ledger with that plan: they would count as done here
-    although all is done again.
-
-    Args:
-        snapshot: The job before the phase; changed in place.
-        number: Number of the phase.
+    Each todo is a box of the plan, and the list stands for all open items. The final todos follow
+    if the agent ends its job within its list. If the job is a fork, the steps of the first job's
+    plan leave the ledger with that plan: they would count as done here although all is done again.
     """
     config, before = snapshot.config, snapshot.state
     todos = _number_predefined_todos(config.todos.work)
+    closing = [todos.pop()] if config.todos.work_calls_job_complete else []
+    if not ends_job_in_list(config):
+        closing = []
+    elif not closing:
+        closing = predefined_todos(config, "final", snapshot.read_text("instructions.md"))
+    for place, todo in enumerate(closing, len(todos) + 1):
+        todo.id = place
     name = shorten_to_start(config.description.rstrip(".") or config.name, MAX_NAME)
     plan = OWN_PLAN.format(name=name, boxes="\n".join(f"- [ ] {todo.content}" for todo in todos))
     others = [item for item in before.scope if not item.is_step]
@@ -96,7 +90,8 @@ def begin_configured_list(snapshot: Snapshot, number: int) -> None:
             plan_position=1,
             plan_total=1,
             covers=[item.id for item in scope if item.status == "open"],
-            todos=todos,
+            ends_job=bool(closing),
+            todos=[*todos, *closing],
         ),
     )
 
@@ -105,7 +100,8 @@ def todos_completed_by_job_end(snapshot: Snapshot) -> list[int]:
     """Return ids of open todos that an accepted `job_complete` completes: those whose file
     changed, and the last one, except for a bootstrap list that ends in a handover. Of the list of
     an agent that has one, these are all, if work was seen."""
-    phase, updated = snapshot.state.phase, changed_todo_files(snapshot)
+    phase = snapshot.state.phase
+    updated = changed_todo_files(snapshot.changes, phase)
     if phase.kind == "tactical" and snapshot.state.phase_seen.calls:
         return [todo.id for todo in phase.open_todos]
     last = phase.todos[-1]

@@ -1,8 +1,5 @@
 """Ends a phase in a snapshot and begins the next: todos, plan, archive, scope and messages."""
 
-from __future__ import annotations
-
-import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +8,7 @@ from typing import Any
 from activities.checkpoints import Files
 from activities.job.placement import covered_by_list, handed_over_position, waiting_items
 from activities.job.plan_and_todo_files import (
+    changed_todo_files,
     parse_agent_todo_file,
     parse_plan,
     plan_boxes,
@@ -33,8 +31,6 @@ from activities.phases.predefined_todos import (
     predefined_todos,
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
-from activities.text.fingerprints import text_fingerprint
-from activities.toolkit.path_ownership import is_work_path
 from config.schema.agent import ConfigError
 from protocol.endings import TransitionRequest
 from protocol.evidence import Evidence, SeenWork
@@ -46,7 +42,6 @@ from protocol.todo_list import Todo
 
 
 def build_next_phase(snapshot: Snapshot, request: TransitionRequest) -> Phase:
-    """Return the phase that follows: with the list handed over, or with predefined todos."""
     plan = snapshot.read_text("plan.md")
     phases = parse_plan(plan)
     handed = parse_agent_todo_file(snapshot.read_bytes("todos.yaml"))
@@ -92,14 +87,21 @@ def close_phase(
     issue: str,
     summary: str,
 ) -> str:
-    """Complete todos and their items, tick boxes and archive the phase; return its archive page."""
     notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
     state, holds = snapshot.state, partial(holds_statements, snapshot.files)
+    updated = changed_todo_files(snapshot.changes, state.phase)
+    for passed in state.phase.todos:
+        if not passed.needed and passed.updates in updated:
+            # Its file was changed after all.
+            passed.done = passed.needed = True
     for number in request.completes:
         # The gate has seen the condition of the last todo to hold.
         todo = next((each for each in state.phase.todos if each.id == number), None)
         held = todo.done_when.line if todo and todo.done_when else ""
-        state.complete_todo(number, notes, commit=snapshot.commit, held=held, holds=holds)
+        done = todo is None or not todo.updates or todo.updates in updated
+        state.complete_todo(
+            number, notes, commit=snapshot.commit, held=held, done=done, holds=holds
+        )
     if request.outcome == "completed":
         state.complete_list(snapshot.commit, holds=holds)
     else:
@@ -116,18 +118,6 @@ def close_phase(
     )
     snapshot.files = archive_phase(snapshot.files, snapshot.state.phase, page)
     return page.text
-
-
-def phase_mark(snapshot: Snapshot) -> str:
-    """Return a fingerprint of the running list, and of scope, plan and files as they now are.
-
-    A phase that makes a file repeats no other, whatever its list says.
-    """
-    state = snapshot.state
-    todos = [todo.content for todo in state.phase.todos]
-    scope = [[item.id, item.status] for item in state.scope]
-    made = sorted(entry.path for entry in snapshot.changes.walk() if is_work_path(entry.path))
-    return text_fingerprint(json.dumps([todos, scope, snapshot.read_text("plan.md"), made]))
 
 
 def note_what_worked(snapshot: Snapshot, phase: Phase) -> None:
@@ -180,7 +170,6 @@ def take_steps_from_plan(snapshot: Snapshot) -> None:
 
 
 def complete_steps_ticked_by_person(snapshot: Snapshot, by: str) -> None:
-    """Complete the steps whose boxes a person ticked in `plan.md`."""
     state, boxes = snapshot.state, plan_boxes(parse_plan(snapshot.read_text("plan.md")))
     ticked = Counter(one_line(text, STEP_CHARACTERS) for done, text in boxes if done)
     ticked -= Counter(i.text for i in state.scope if i.is_step and i.status != "open")

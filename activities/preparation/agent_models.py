@@ -1,7 +1,5 @@
 """The models of an agent: named by the environment, checked, and changed by people."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +9,7 @@ from activities.model.providers import endpoint_model_name
 from activities.redaction.credentials import without_credentials
 from config.agent_files import amend_agent_config, check_changed_models
 from config.schema.agent import AgentConfig, ConfigError
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.phase import PhaseKind
 from protocol.short_text import one_line
 
@@ -20,7 +18,6 @@ MIN_REQUEST_TOKENS = 1000
 """Smallest request, in tokens, with which a job can do its work."""
 
 MAX_SHOWN = 100
-"""Characters shown of a value."""
 
 
 def change_model_settings(
@@ -29,13 +26,8 @@ def change_model_settings(
     """Return the configuration with changed model settings.
 
     They apply to the running phase, and wherever the same value was in force: other phases, the
-    judge, the reviewer. Fallbacks stay unchanged.
-
-    Args:
-        kind: Kind of the running phase.
-
-    Raises:
-        ConfigError: A key is unknown, or a value is wrong.
+    judge, the reviewer. Fallbacks stay unchanged. Raises ConfigError: A key is unknown, or a value
+    is wrong.
     """
     amended = amend_agent_config(config, settings)
     keys = [key.partition(".")[2] for key in settings]
@@ -81,11 +73,7 @@ def _model_setting_text(value: object) -> str:
 
 
 def choose_agent_models(config: AgentConfig) -> None:
-    """Replace the names of models that the environment overrides, then check them.
-
-    Raises:
-        ConfigError: A cost limit lacks a price, or a window is too small.
-    """
+    """Replace names of models that the environment overrides; check prices and windows."""
     for model in config.models:
         model.name = endpoint_model_name(model)
     check_prices_for_cost_limit(config)
@@ -93,11 +81,7 @@ def choose_agent_models(config: AgentConfig) -> None:
 
 
 def check_agent_context_windows(config: AgentConfig) -> None:
-    """Refuse a window that a reply fills up: the job would forget everything at each step.
-
-    Raises:
-        ConfigError: Fewer than `MIN_REQUEST_TOKENS` are left for a request.
-    """
+    """Refuse a window that a reply fills up: the job would forget everything at each step."""
     for model in itertools.chain(*map(config.model_chain, KINDS)):
         remaining = config.context.compaction_limit(model)
         if remaining < MIN_REQUEST_TOKENS:

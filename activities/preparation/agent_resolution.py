@@ -1,7 +1,5 @@
 """Resolves an agent's configuration when a job begins: guards, tools, models, limits."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -9,7 +7,7 @@ from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
 from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
-from activities.mcp.server_errors import ServerUnavailable
+from activities.mcp.call_errors import ServerUnavailable
 from activities.model.prices import highest_price
 from activities.preparation.agent_models import KINDS
 from activities.runtime.failures import may_retry_activity, typed_failure
@@ -35,12 +33,11 @@ def resolve_learned_guards(root: Root, config: AgentConfig, project: str) -> Non
 
 
 def resolve_server_tools(config: AgentConfig) -> list[str]:
-    """Ask the MCP servers for their tools; return notes on what is unavailable."""
     check_agent_server_names(config)
     if not config.mcp:
         config.server_tools, config.unavailable_servers = [], {}
         return []
-    # Imported late, as in `activities.toolkit.remote_tools`.
+    # Imported late, as in `activities.toolkit.agent_tools`.
     declaring = import_module("activities.mcp.declarations")
     try:
         notes: list[str] = declaring.declare_tools(config)
@@ -86,7 +83,6 @@ def resolve_configured_tools(config: AgentConfig) -> list[Tool]:
 
 
 def unresolved_tool_error(config: AgentConfig, key: str, unknown: UnknownTool) -> ConfigError:
-    """Return the error for an unknown name under `key` of the configuration."""
     names = [*REGISTRY, *{entry.group for entry in REGISTRY.values()}]
     near = get_close_matches(unknown.name, sorted(names), MAX_NEAR)
     expected = f", expected {' or '.join(near)}?" if near else "; `starter.py tools` lists them"
@@ -97,7 +93,6 @@ def unresolved_tool_error(config: AgentConfig, key: str, unknown: UnknownTool) -
 
 
 def resolve_job_limits(config: AgentConfig) -> JobLimits:
-    """Return the part of the configuration that the workflow needs."""
     named = {
         name: value
         for name, value in config.limits.model_dump().items()
@@ -130,7 +125,6 @@ def resolve_job_limits(config: AgentConfig) -> JobLimits:
 
 
 def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
-    """Return how each tool is called."""
     try:
         tools_routed_to_approval(config)
     except UnknownTool as error:
@@ -139,11 +133,6 @@ def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRout
 
 
 def resolve_reviewer_tools(config: AgentConfig) -> list[Tool]:
-    """Return the tools of a reviewer.
-
-    Raises:
-        ConfigError: The agent could do more than read, or could not decide.
-    """
     try:
         tools = select_registered_tools(config.tools)
     except UnknownTool as error:

@@ -4,8 +4,6 @@ A skill's folder is copied to `skills/<name>/` of the workspace, which the syste
 changes of the original folder do not affect running jobs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +24,6 @@ REPOSITORY = "repo"
 OF_REPOSITORY = ".agents/skills"
 MOST_SKILLS = 100
 MAX_NAMED = 5
-"""Number of skills that a notice names."""
 MOST_FILES = 2000
 MOST_BYTES = 50_000_000
 """Limit for all skills of a configuration together."""
@@ -44,7 +41,6 @@ class AgentSkills:
     _size: int = 0
 
     def add(self, folder: Path) -> None:
-        """Read one skill; if it is unusable, add a notice."""
         where = f"skill {folder}"
         try:
             text = (folder / SKILL_FILE).read_text(encoding="utf-8", errors="replace")
@@ -60,7 +56,6 @@ class AgentSkills:
             self.notices.append(f"{where}: left out, {error}")
 
     def put_into(self, files: Files) -> Files:
-        """Replace the workspace's skills by these."""
         if files.entry(PLACE):
             files = files.delete(PLACE)
         for name, (_, content) in self.skills.items():
@@ -72,10 +67,7 @@ class AgentSkills:
         return files
 
     def _read_files(self, folder: Path) -> Iterator[tuple[str, tuple[bytes, bool]]]:
-        """Yield every file below the folder with its path in it; links are not followed.
-
-        Raises Invalid if the skills together have too many files or bytes.
-        """
+        """Yield files with their paths, without links. Raises Invalid if skills are too large."""
         for parent, folders, names in os.walk(folder):
             folders[:] = sorted(set(folders) - SKIPPED)
             for name in sorted(names):
@@ -92,11 +84,6 @@ class AgentSkills:
 
 
 def read_agent_skills(config: AgentConfig) -> AgentSkills:
-    """Read the skills that the configuration names, and pin them.
-
-    Raises:
-        ConfigError: A folder is missing or has no skill.
-    """
     skills = AgentSkills()
     for path in config.skills:
         # `~` is not expanded: the worker's home differs from that of the file's author.
@@ -120,17 +107,7 @@ def read_agent_skills(config: AgentConfig) -> AgentSkills:
 
 
 def add_repository_agent_skills(snapshot: Snapshot, folder: str) -> list[str]:
-    """Add the skills of a trusted repository.
-
-    A skill of the same name replaces the agent's own.
-
-    Args:
-        snapshot: The job at its start, with the repository in its workspace.
-        folder: The repository's folder.
-
-    Returns:
-        Notices for people.
-    """
+    """Add a trusted repository's skills, over the agent's own of a name; return notices."""
     config, files, place = snapshot.config, snapshot.files, f"{folder}/{OF_REPOSITORY}"
     if files.entry(place) is None:
         return []
@@ -161,7 +138,6 @@ def add_repository_agent_skills(snapshot: Snapshot, folder: str) -> list[str]:
 
 
 def notice_untrusted_skills(files: Files, folder: str) -> list[str]:
-    """Return a notice if the repository has skills that are not trusted."""
     place = f"{folder}/{OF_REPOSITORY}"
     if files.entry(place) is None:
         return []
@@ -179,7 +155,6 @@ def notice_untrusted_skills(files: Files, folder: str) -> list[str]:
 
 
 def _skill_folders(place: Path) -> Iterator[Path]:
-    """Yield the folder if it has a skill, else its subfolders that have one."""
     if (place / SKILL_FILE).is_file():
         yield place
     elif place.is_dir():

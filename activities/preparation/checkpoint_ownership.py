@@ -1,7 +1,5 @@
 """Ownership of a job's checkpoints: one workflow's, in its repository and its remote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from temporalio import activity
@@ -27,12 +25,6 @@ def claim_ownership(
     keep_days: float | None = None,
     remote: str | None = None,
 ) -> None:
-    """Claim a repository for one workflow; another of the same id would write into its history.
-
-    Raises:
-        ConfigError: Another workflow owns it, or its job was forgotten.
-        OSError: The owner cannot be read.
-    """
     refuse_forgotten_id(root)
     mark = OwnerMark(
         chain=chain,
@@ -56,17 +48,12 @@ def claim_ownership(
 
 
 def refuse_forgotten_id(root: Root) -> None:
-    """Refuse the id of a forgotten job: its remains in the stores carry that id.
-
-    Raises:
-        ConfigError: The id was used by a forgotten job.
-    """
+    """Refuse the id of a forgotten job, which its remains in the stores carry."""
     if record := find_forgotten_record(root, activity_job_id()):
         raise ConfigError(f"{record.message}; start this one under another id")
 
 
 def check_remote_ownership(config: AgentConfig, request: PrepareRequest) -> list[str]:
-    """Check that the remote, if there is one, may take this job; return notes for people."""
     url = config.workspace.remote
     if url is None:
         return []

@@ -4,12 +4,10 @@ The new job copies that checkpoint and its history into its own repository, so t
 continue or be removed. The phase at the fork is archived unchanged, and a strategic phase follows.
 """
 
-from __future__ import annotations
-
 from activities.checkpoints import Checkpoints, Root, job_folder_name
-from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
 from activities.job.commit_messages import fork_message
+from activities.job.input_documents import InputDocument
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
@@ -31,14 +29,14 @@ from activities.preparation.agent_resolution import (
 )
 from activities.preparation.agent_skills import read_agent_skills
 from activities.preparation.checkpoint_ownership import check_remote_ownership
-from activities.preparation.fork_origin import copy_fork_origin, find_fork_origin
+from activities.preparation.fork_origin import ForkOrigin, copy_fork_origin, find_fork_origin
 from activities.preparation.job_scope import read_job_scope
 from activities.preparation.prepared_job import (
     PreparedJob,
     claim_checkpoints,
     job_instructions,
-    project_cache,
     push_start_history,
+    read_start_documents,
     report_refused_files,
     write_tool_pages,
 )
@@ -60,15 +58,14 @@ from protocol.repository_link import EarlierStart, RepositoryLink
 from protocol.scope_ledger import scope_size_fault
 
 OF_ITS_OWN = (
-    "This job works by itself: it is a fork of a job of project {project}, which takes nothing "
-    "over from it."
+    "This job works by itself: it is a fork of a job of project {project}, which takes its work "
+    "over only if a person types `starter.py adopt`."
 )
 
 
 def prepare_fork(
     root: Root, request: PrepareRequest, fork: Fork, newest: int | None
 ) -> PreparedJob:
-    """Prepare a fork of another job at the start of a phase."""
     origin = find_fork_origin(root, fork, newest)
     pinned = origin.snapshot.config
     config = _resolve_fork_config(request, fork, pinned)
@@ -85,29 +82,14 @@ def prepare_fork(
     if config.tools != pinned.tools:
         check_added_tools(config, tools)
     notifying = None if request.project else resolve_recipients([config])
-    documents = read_input_documents(
-        root,
-        request.documents,
-        config.limits.file_bytes,
-        origin.document_names,
-        project_cache(root, request),
-        config.workspace.remote,
-        can_view=config.has_vision,
+    documents = read_start_documents(
+        root, request, config, request.documents, origin.document_names
     )
     notices += [line for document in documents for line in document.notices()]
 
     owned = claim_checkpoints(root, request, config)
-    owner = request.project.id if request.project else activity_job_id()
-    if shared := origin.snapshot.repository:
-        notices += _share_repository(root, shared, owner, owned, config.workspace.remote or "")
-    elif request.publish:
-        raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
-    snapshot = copy_fork_origin(origin, fork, owned)
-    if snapshot.repository:
-        earlier = origin.earlier_starts(fork.job)
-        snapshot.repository = _fork_link(request, snapshot.repository, owner, earlier)
-        if origin.ended:
-            snapshot.repository.published = _finished_branch(root, snapshot, shared, fork.job)
+    snapshot, notes = _copy_origin(root, request, fork, origin, owned, config)
+    notices += notes
     before = snapshot.files
     with report_refused_files(config):
         leaving_notice = "" if request.project else _leave_project(snapshot)
@@ -134,11 +116,31 @@ def prepare_fork(
     return PreparedJob(snapshot, tools, page, began, notices, notifying)
 
 
-def _leave_project(snapshot: Snapshot) -> str:
-    """Unlink a job that a person forked from a project, and return the notice of it.
+def _copy_origin(
+    root: Root,
+    request: PrepareRequest,
+    fork: Fork,
+    origin: ForkOrigin,
+    owned: Checkpoints,
+    config: AgentConfig,
+) -> tuple[Snapshot, list[str]]:
+    """Copy the checkpoint and share its repository; return messages as well."""
+    owner, notes = request.project.id if request.project else activity_job_id(), list[str]()
+    if shared := origin.snapshot.repository:
+        notes = _share_repository(root, shared, owner, owned, config.workspace.remote or "")
+    elif request.publish:
+        raise ConfigError(f"publish: job {fork.job!r} does not work on a repository")
+    snapshot = copy_fork_origin(origin, fork, owned)
+    if snapshot.repository:
+        earlier = origin.earlier_starts(fork.job)
+        snapshot.repository = _fork_link(request, snapshot.repository, owner, earlier)
+        if origin.ended:
+            snapshot.repository.published = _finished_branch(root, snapshot, shared, fork.job)
+    return snapshot, notes
 
-    No project waits for this job or judges its handoff. Without a project the notice is empty.
-    """
+
+def _leave_project(snapshot: Snapshot) -> str:
+    """Unlink a job that a person forked from a project; return the notice of it, if so."""
     if not snapshot.link:
         return ""
     project, snapshot.link = snapshot.link.id, None
@@ -148,10 +150,7 @@ def _leave_project(snapshot: Snapshot) -> str:
 def _share_repository(
     root: Root, link: RepositoryLink, owner: str, owned: Checkpoints, remote: str
 ) -> list[str]:
-    """Give a fork the first job's repository, which a remote may have to bring here.
-
-    Returns messages for people.
-    """
+    """Give a fork the first job's repository, from a remote if need be; return messages."""
     is_own = owner != link.owner
     if remote and is_own:
         open_remote_project(root, link.owner, remote, link.commit)
@@ -162,7 +161,6 @@ def _share_repository(
 
 
 def _resolve_fork_config(request: PrepareRequest, fork: Fork, pinned: AgentConfig) -> AgentConfig:
-    """The first job's configuration with the fork's settings, checked. Raises ConfigError."""
     if request.agent not in ("", pinned.name):
         raise ConfigError(
             f"fork: job {fork.job!r} is done by agent {pinned.name}, and a fork keeps it: "
@@ -198,7 +196,6 @@ def _finished_branch(root: Root, snapshot: Snapshot, link: RepositoryLink | None
 
 
 def amended_fork_instructions(text: str, addition: str) -> str:
-    """Append an amendment, which takes precedence over the instructions before it."""
     return f"{text.rstrip()}\n\n{AMENDED}\n\n{addition.strip()}\n" if addition.strip() else text
 
 
@@ -212,17 +209,7 @@ def begin_fork(
     ended: bool = False,
     repeats_list: bool = False,
 ) -> str:
-    """Turn the copied start of a phase into the start of the fork's first phase.
-
-    Args:
-        instructions: The amendment; may be empty.
-        ended: Whether the end of the first job was copied.
-        items: Further scope items; if empty, those listed in the instructions.
-        repeats_list: Whether an agent whose work is one list does all of it again.
-
-    Returns:
-        The newest archive page of a phase that was begun, for orientation.
-    """
+    """Turn the copied start of a phase into the fork's; return the newest page of a begun phase."""
     if ended:
         # The phase already has a page, and the result belongs to the first job.
         snapshot.files = snapshot.files.delete(COMPLETION_FILE)
@@ -254,7 +241,6 @@ def begin_fork(
 
 
 def _first_fork_phase(snapshot: Snapshot, config: AgentConfig, instructions: str) -> Phase:
-    """Return the strategic phase that follows the phase at the fork."""
     plan = parse_plan(snapshot.read_text("plan.md"))
     # Without a plan there is nothing to reconsider, so the job starts from the beginning.
     purpose: Purpose = "fork" if plan else "bootstrap"

@@ -1,7 +1,5 @@
 """The checkpoint that a fork begins from: fetched, chosen, and copied to the fork."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -36,8 +34,6 @@ QUERY_TIMEOUT = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class ForkOrigin:
-    """The checkpoint that a fork begins from."""
-
     checkpoints: Checkpoints
     starts: dict[int, str]
     """Start checkpoints of the first job's phases, by number."""
@@ -60,7 +56,6 @@ class ForkOrigin:
 
     @property
     def document_names(self) -> list[str]:
-        """Names used in `documents/`."""
         files = self.snapshot.files
         if files.entry("documents") is None:
             return []
@@ -93,14 +88,7 @@ async def unforkable_job_error(client: Client, root: Root, job: str) -> ConfigEr
 
 
 def fetch_fork_origin(root: Root, fork: Fork, remote: object) -> None:
-    """Fetch the first job from the remote that the fork names, if it is not here yet.
-
-    Args:
-        remote: The unvalidated setting; if invalid, reading the settings reports it.
-
-    Raises:
-        RemoteUnavailable, GitNotInstalled, OSError.
-    """
+    """Fetch the first job from the remote that the fork names (unvalidated), if it is not here."""
     with suppress(CheckpointMissing):
         if fork.phase is None:
             if _last_fork_checkpoint(open_checkpoints(root, fork.job)):
@@ -116,10 +104,7 @@ def fetch_fork_origin(root: Root, fork: Fork, remote: object) -> None:
 
 
 async def newest_fork_origin_phase(client: Client, job: str) -> int | None:
-    """Return the current phase of the first job; None if the workflow does not answer.
-
-    After a Temporal reset its repository still has tags of later phases until they are remade.
-    """
+    """Return the first job's current phase, if it answers: after a reset its tags are too new."""
     try:
         status = await client.get_workflow_handle(job).query(
             "status", result_type=dict[str, Any], rpc_timeout=QUERY_TIMEOUT
@@ -130,60 +115,39 @@ async def newest_fork_origin_phase(client: Client, job: str) -> int | None:
 
 
 def find_fork_origin(root: Root, fork: Fork, newest: int | None) -> ForkOrigin:
-    """Return the checkpoint to begin from.
-
-    Args:
-        newest: The current phase of the first job, if known.
-
-    Raises:
-        ConfigError: There is no such phase; the message lists the phases.
-    """
     checkpoints = open_checkpoints(root, fork.job)
     starts = {
         number: commit
         for number, commit in phase_tag_commits(checkpoints).items()
         if newest is None or number <= newest
     }
-    if fork.phase is None:
-        return _fork_at_end(checkpoints, fork, starts, newest)
-    if fork.phase not in starts:
-        known = ", ".join(map(str, sorted(starts))) or "none yet"
+    known = ", ".join(map(str, sorted(starts))) or "none yet"
+    at_end = fork.phase is None
+    commit = _last_fork_checkpoint(checkpoints) if fork.phase is None else starts.get(fork.phase)
+    try:
+        snapshot = Snapshot.load(checkpoints, commit) if commit else None
+    except CheckpointMissing as error:
+        raise _damaged_fork_origin(fork, error) from None
+    if snapshot is None and not at_end:
         raise ConfigError(
             f"fork: no phase {fork.phase} of job {fork.job!r} has begun; its phases: {known}"
         )
-    try:
-        snapshot = Snapshot.load(checkpoints, starts[fork.phase])
-    except CheckpointMissing as error:
-        raise _damaged_fork_origin(fork, error) from None
-    return ForkOrigin(checkpoints, starts, snapshot, fork.phase)
-
-
-def _last_fork_checkpoint(checkpoints: Checkpoints) -> str | None:
-    """Return the last checkpoint of a closed job."""
-    tags = checkpoints.tags()
-    return next((tags[word] for word in get_args(Outcome) if word in tags), None)
-
-
-def _fork_at_end(
-    checkpoints: Checkpoints, fork: Fork, starts: dict[int, str], newest: int | None
-) -> ForkOrigin:
-    last = _last_fork_checkpoint(checkpoints)
-    try:
-        snapshot = Snapshot.load(checkpoints, last) if last else None
-    except CheckpointMissing as error:
-        raise _damaged_fork_origin(fork, error) from None
+    phase = snapshot.state.phase.number if snapshot else 0
     # After a Temporal reset, a job that is running again still has the tag of its end.
-    if snapshot is None or (newest is not None and snapshot.state.phase.number > newest):
-        known = ", ".join(map(str, sorted(starts))) or "none yet"
+    if snapshot is None or (at_end and newest is not None and phase > newest):
         raise ConfigError(
             f"fork: job {fork.job!r} has not ended; name a phase to begin from, of which it has: "
             f"{known}"
         )
-    return ForkOrigin(checkpoints, starts, snapshot, snapshot.state.phase.number, ended=True)
+    return ForkOrigin(checkpoints, starts, snapshot, fork.phase or phase, ended=at_end)
+
+
+def _last_fork_checkpoint(checkpoints: Checkpoints) -> str | None:
+    tags = checkpoints.tags()
+    return next((tags[word] for word in get_args(Outcome) if word in tags), None)
 
 
 def copy_fork_origin(origin: ForkOrigin, fork: Fork, target: Checkpoints) -> Snapshot:
-    """Copy the origin's checkpoint into the new job's repository and tag its phase starts."""
     try:
         history = copy_checkpoint(target, origin.checkpoints, origin.snapshot.commit)
     except CheckpointMissing as error:

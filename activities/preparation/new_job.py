@@ -1,11 +1,9 @@
 """A new job: its configuration, documents, repository, first files and bootstrap phase."""
 
-from __future__ import annotations
-
 from activities.checkpoints import Root
 from activities.commands.sealed_files import pin_sealed_files
-from activities.documents.input_documents import InputDocument, read_input_documents
 from activities.job.activity_context import activity_job_id
+from activities.job.input_documents import InputDocument
 from activities.job.scope_list import scope_list
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import check_result_schema, with_typed_result_rules
@@ -35,13 +33,13 @@ from activities.preparation.prepared_job import (
     PreparedJob,
     claim_checkpoints,
     job_instructions,
-    project_cache,
     push_start_history,
+    read_start_documents,
     report_refused_files,
     write_tool_pages,
 )
 from activities.projects.handoff import prepare_handoff_workspace
-from activities.projects.work_proof import run_start_tests
+from activities.projects.start_tests import run_start_tests
 from activities.runtime.failures import typed_failure
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository
@@ -59,7 +57,6 @@ from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault
 
 
 def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
-    """Prepare a new job: its first files and the bootstrap phase."""
     config = load_agent(request.agent, request.set)
     if why := pin_sealed_files(config.sealed):
         raise ConfigError(f"agent {config.name}: {why}")
@@ -84,14 +81,8 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
         )
     instructions = with_typed_result_rules(instructions, config)
     check_start_documents(config.start, request.documents)
-    documents = read_input_documents(
-        root,
-        [*request.documents, *request.brief],
-        config.limits.file_bytes,
-        cache=project_cache(root, request),
-        remote=config.workspace.remote,
-        can_view=config.has_vision,
-    )
+    sources = [*request.documents, *request.brief]
+    documents = read_start_documents(root, request, config, sources)
     notices += [line for document in documents for line in document.notices()]
     if config.needs_documents and not documents:
         raise ConfigError(
@@ -129,7 +120,6 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
 def _bring_repository(
     root: Root, request: PrepareRequest, start: RepositoryStart, snapshot: Snapshot
 ) -> list[str]:
-    """Fetch the repository and put it into the workspace; return messages for people."""
     if request.project:
         raise ConfigError("repository: a job of a project works on the project's; leave it out")
     check_start_places(snapshot.config.start, start, request.publish, root.staged.parent)
@@ -142,11 +132,7 @@ def _bring_repository(
 
 
 def _run_start_tests(root: Root, snapshot: Snapshot) -> list[str]:
-    """Run the repository's tests as it came, for an agent that proves its work by them.
-
-    Raises:
-        ApplicationError: `TestsCannotRun`, where the agent needs them.
-    """
+    """Run the repository's tests as it came; raises `TestsCannotRun` where the agent needs them."""
     link, rules = snapshot.repository, snapshot.config.tests
     tests = run_start_tests(root, snapshot)
     if link is None or rules is None or tests is None:

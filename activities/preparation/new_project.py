@@ -1,7 +1,5 @@
 """The start of a project: everything is checked before its repository is created."""
 
-from __future__ import annotations
-
 import shlex
 
 from activities.checkpoints import Root
@@ -17,7 +15,7 @@ from activities.projects.project_remote import (
     shared_project_remote,
 )
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
-from activities.projects.required_commands import failing_required_command
+from activities.projects.runner_commands import failing_required_command
 from activities.runtime.failures import typed_failure
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository
@@ -28,13 +26,11 @@ from config.start_settings import check_start_places
 from protocol.commit_message import SUBJECT
 from protocol.notices import as_notice
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
-from protocol.project_forms import FORM_SPECS
 from protocol.project_requests import ProjectPrepareReply
-from protocol.project_start import ProjectStart
+from protocol.project_start import FORM_SPECS, ProjectStart
 from protocol.repository_link import RepositoryOrigin
 from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault
 from protocol.short_text import one_line, text_title_line
-from protocol.todo_list import DoneWhen
 
 MAX_ID = 150
 OF_EVERY_JOB = ("notes", "output")
@@ -54,11 +50,7 @@ def create_project(
     refuse_forgotten_id(root)
     agents = load_project_agents(start)
     _check_product_folder(start)
-    for condition in _project_conditions(start):
-        try:
-            check_done_when(condition)
-        except ValueError as error:
-            raise ConfigError(f"condition {condition.line}: {error}") from None
+    _check_conditions(start)
     scope = _divided_project_scope(start)
     for config in agents:
         check_start_places(config.start, start.repository, start.publish, root.staged.parent)
@@ -108,6 +100,15 @@ def create_project(
     )
 
 
+def _check_conditions(start: ProjectStart) -> None:
+    of_stages = [each for stage in start.stages for each in (*stage.needs, *stage.delivers)]
+    for condition in (*start.success, *of_stages):
+        try:
+            check_done_when(condition)
+        except ValueError as error:
+            raise ConfigError(f"condition {condition.line}: {error}") from None
+
+
 def _check_product_folder(start: ProjectStart) -> None:
     if why := owned_path_refusal(start.product, "tactical"):
         raise ConfigError(f"product: {why}")
@@ -119,11 +120,7 @@ def _check_product_folder(start: ProjectStart) -> None:
 
 
 def _divided_project_scope(start: ProjectStart) -> list[ScopeItem]:
-    """Return the items that a project of groups divides; empty for other forms.
-
-    Raises:
-        ConfigError: There are no items, or they have too many bytes for Temporal's history.
-    """
+    """Return the items that a project of groups divides, bounded by Temporal's history."""
     if start.form != "groups":
         return []
     items = start.items or list(scope_list(start.instructions).entries)
@@ -147,7 +144,6 @@ def _divided_project_scope(start: ProjectStart) -> list[ScopeItem]:
 
 
 def load_project_agents(start: ProjectStart) -> list[AgentConfig]:
-    """Load the agents of the project's roles and stages. Raises ConfigError."""
     limits = {f"limits.job.{k}": v for k, v in start.limits.model_dump().items() if v is not None}
     selected = [(start.agent(role), start.set) for role in FORM_SPECS[start.form].roles]
     selected += [(stage.agent, {**start.set, **stage.set}) for stage in start.stages]
@@ -158,14 +154,6 @@ def load_project_agents(start: ProjectStart) -> list[AgentConfig]:
 
 
 def longest_project_keep_days(agents: list[AgentConfig]) -> float | None:
-    """Return the longest time any of the agents keeps its data, in days; None if one keeps it
-    forever.
-    """
-    all_days = [config.keep_days for config in agents]
-    days = [value for value in all_days if value is not None]
-    return max(days) if days and len(days) == len(all_days) else None
-
-
-def _project_conditions(start: ProjectStart) -> list[DoneWhen]:
-    of_stages = [each for stage in start.stages for each in (*stage.needs, *stage.delivers)]
-    return [*start.success, *of_stages]
+    """Return the most days that any agent keeps its data; None if one keeps it forever."""
+    days = [config.keep_days for config in agents if config.keep_days is not None]
+    return max(days, default=None) if len(days) == len(agents) else None

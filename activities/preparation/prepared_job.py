@@ -1,8 +1,6 @@
 """A job that is ready for its first checkpoint, and what new jobs and forks prepare alike."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +15,7 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.job.activity_context import activity_job_id
+from activities.job.input_documents import InputDocument, read_input_documents
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import SCHEMA_FILE, typed_result_schema_page
@@ -33,39 +32,44 @@ from protocol.prepare_requests import PrepareRequest
 
 @dataclass(frozen=True)
 class PreparedJob:
-    """Content of the first checkpoint."""
-
     snapshot: Snapshot
     tools: list[Tool]
     last_page: str = ""
     """Archive page of the previous phase, if there is one."""
     story: str = ""
-    """Start of the checkpoint's commit message."""
     notices: list[str | Notice] = field(default_factory=list)
     """Messages for people, such as what the job has to do without."""
     notifying: Notifying | None = None
 
 
 def job_instructions(root: Root, request: PrepareRequest, first: Snapshot | None = None) -> str:
-    """Return the job's instructions; for a project's job, the rendered handoff.
-
-    Args:
-        first: For a fork, the first job as it was at the fork.
-    """
+    """Return the job's instructions; for a project's job the handoff, after `first` in a fork."""
     if request.project is None:
         return request.instructions
     return render_handoff(root, request.project, first=first)
 
 
-def project_cache(root: Root, request: PrepareRequest) -> ResultCache | None:
-    """Return the cache that the jobs of a project share; None outside a project."""
-    if request.project is None:
-        return None
-    return ResultCache(project_repository_path(root, request.project.id))
+def read_start_documents(
+    root: Root,
+    request: PrepareRequest,
+    config: AgentConfig,
+    sources: list[str],
+    used_names: Sequence[str] = (),
+) -> list[InputDocument]:
+    """Read the documents of a start; the jobs of a project share a cache of their texts."""
+    project = request.project
+    return read_input_documents(
+        root,
+        sources,
+        config.limits.file_bytes,
+        used_names,
+        ResultCache(project_repository_path(root, project.id)) if project else None,
+        config.workspace.remote,
+        can_view=config.has_vision,
+    )
 
 
 def claim_checkpoints(root: Root, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
-    """Open the job's checkpoint repository, creating it if needed, and claim it."""
     refuse_forgotten_id(root)
     checkpoints = open_checkpoints(root, activity_job_id(), create=True)
     claim_ownership(
@@ -92,7 +96,6 @@ def push_start_history(root: Root, owner: str, remote: str) -> list[str]:
 
 
 def write_tool_pages(files: Files, config: AgentConfig, tools: list[Tool]) -> Files:
-    """Return the files with the agent's folders and a page for each of its tools."""
     for folder in config.folders:
         files = files.make_folder(folder)
     if files.entry("tools"):

@@ -1,7 +1,5 @@
 """Search attributes that the server has registered."""
 
-from __future__ import annotations
-
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.client import Client
@@ -11,10 +9,7 @@ from protocol.search_attribute_names import NAMES
 
 
 async def registered_search_attributes(client: Client) -> list[str]:
-    """Return our search attributes that may be set; setting others would fail the workflow task.
-
-    Empty if the server does not support or permit the request. Other RPCErrors are raised.
-    """
+    """Return our search attributes that the server lets us set; others would fail the task."""
     try:
         answer = await client.operator_service.list_search_attributes(
             ListSearchAttributesRequest(namespace=client.namespace)

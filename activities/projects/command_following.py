@@ -5,8 +5,6 @@ preparation is found. The system then starts the runner itself, so that nothing 
 how tests are run or what is counted. A command that cannot be followed proves nothing.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re
@@ -95,9 +93,9 @@ class CommandFollower:
         step = strip_launchers(step)
         if not step.words:
             return []
-        if found := identify_runner(step, by_person=self.by_person):
-            self._check_python_path(found)
-            return [found]
+        if runner := identify_runner(step, by_person=self.by_person):
+            self._check_python_path(runner)
+            return [runner]
         program = step.words[0].rpartition("/")[2]
         if program in ("make", "gmake", MAKE):
             return self._follow_make(step, depth)
@@ -112,11 +110,15 @@ class CommandFollower:
             return self._follow_file(step, step.words[0], depth)
         if re.fullmatch(r"python[\d.]*", program) and len(step.words) == 2:
             return [self._unittest_file(step)]
-        if is_preparation_command(step.words):
+        if self.by_person and program == "node" and not step.words[-1].startswith("-"):
+            # A program whose tests print TAP.
+            return [replace(step, runner="tape")]
+        # What a file of the repository runs beside its tests is its own business.
+        if is_preparation_command(step.words) or (self.by_person and step.through):
             return [step]
-        raise CommandRefused(self._told(step, unknown_command_text(step.words)))
+        raise CommandRefused(self._refusal_text(step, unknown_command_text(step.words)))
 
-    def _told(self, step: RunnerStep, why: str) -> str:
+    def _refusal_text(self, step: RunnerStep, why: str) -> str:
         return f"it goes through {' and '.join(step.through)}: {why}" if step.through else why
 
     def _read(self, step: RunnerStep, path: str) -> tuple[str, str]:
@@ -137,14 +139,14 @@ class CommandFollower:
         place, text = self._read(step, path)
         first = text.partition("\n")[0]
         if first.startswith("#!") and not re.search(r"\b(?:ba|da|z)?sh\b", first):
-            raise CommandRefused(self._told(step, unknown_command_text(step.words)))
+            raise CommandRefused(self._refusal_text(step, unknown_command_text(step.words)))
         origin = replace(step, words=(), through=(*step.through, place))
         parts: list[list[str]] = []
         for number, raw in enumerate(text.replace("\\\n", " ").split("\n"), 1):
             line = raw.strip().replace('"$@"', "").replace("$@", "").strip()
             line = line.removeprefix("exec ").strip()
-            if own := _TO_OWN_FOLDER.match(line):
-                up = posixpath.normpath(posixpath.dirname(path) + (own[1] or "") or ".")
+            if own_folder := _TO_OWN_FOLDER.match(line):
+                up = posixpath.normpath(posixpath.dirname(path) + (own_folder[1] or "") or ".")
                 parts.append(["cd", up])
             elif not _NO_CODE.match(line):
                 try:
@@ -188,7 +190,7 @@ class CommandFollower:
 
     def _follow_scripts(self, step: RunnerStep, depth: int) -> list[RunnerStep]:
         words = [word for word in step.words[1:] if word not in ("-s", "--silent", "run-script")]
-        own = words[words.index("--") + 1 :] if "--" in words else []
+        extra = words[words.index("--") + 1 :] if "--" in words else []
         words = words[: words.index("--")] if "--" in words else words
         words = [word for word in words if word != "--if-present"]
         words = [word for word in words if word != "run"]
@@ -208,16 +210,22 @@ class CommandFollower:
         )
         for each in (f"pre{name}", name, f"post{name}"):
             line = str(scripts.get(each) or "")
-            line = f"{line} {shlex.join(own)}" if own and each == name else line
-            if line:
-                steps += self._follow_parts(split_runner_commands(line), origin, depth + 1)
+            line = f"{line} {shlex.join(extra)}" if extra and each == name else line
+            followed = (
+                self._follow_parts(split_runner_commands(line), origin, depth + 1) if line else []
+            )
+            # What follows the tests decides nothing of them: an audit needs the network, say.
+            if not (self.by_person and each.startswith("post")) or any(
+                step.runner for step in followed
+            ):
+                steps += followed
         return steps
 
     def _unittest_file(self, step: RunnerStep) -> RunnerStep:
         """Return the run of a file that calls `unittest.main()`."""
         place, text = self._read(step, step.words[1])
         if "unittest.main(" not in text or not place.endswith(".py"):
-            raise CommandRefused(self._told(step, unknown_command_text(step.words)))
+            raise CommandRefused(self._refusal_text(step, unknown_command_text(step.words)))
         return replace(
             step,
             runner="unittest",
@@ -250,18 +258,18 @@ class CommandFollower:
 def python_modules(product: Files, folder: str) -> list[str]:
     """Return the paths of the modules and packages directly in a folder, without `.py`."""
     prefix = f"{folder}/" if folder else ""
-    found = set()
+    names = set()
     for entry in product.walk():
         if entry.path.startswith(prefix) and entry.path.endswith(".py"):
             first, _, rest = entry.path[len(prefix) :].partition("/")
             if not rest or rest == "__init__.py":
-                found.add(prefix + first.removesuffix(".py"))
-    return sorted(found)
+                names.add(prefix + first.removesuffix(".py"))
+    return sorted(names)
 
 
 def _json_object(text: str, place: str) -> Mapping[str, object]:
     try:
-        found = json.loads(text)
+        package = json.loads(text)
     except (ValueError, RecursionError):
         raise CommandRefused(f"{place} is no valid JSON") from None
-    return found if isinstance(found, dict) else {}
+    return package if isinstance(package, dict) else {}

@@ -1,7 +1,5 @@
 """What a job of a project is handed: its instructions, and the files in its workspace."""
 
-from __future__ import annotations
-
 from activities.checkpoints import Root
 from activities.job.done_when import unmet_condition_reason
 from activities.job.remarks import AMENDED
@@ -10,27 +8,33 @@ from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.project_repository import ProjectRepository
 from config.schema.agent import ConfigError
 from protocol.agent_reports import REPORT_FILES
-from protocol.handoffs import Handoff, ProjectLink
+from protocol.handoffs import SAME_TASK, Handoff, ProjectLink
 from protocol.project import BRIEF
-from protocol.project_forms import FORM_SPECS
+from protocol.project_start import FORM_SPECS
 from protocol.repository_link import RepositoryLink
 from protocol.short_text import first_few, indent_list_entry, shorten_to_start
 
 BRIEF_CHARACTERS = 20_000
 FINDINGS_CHARACTERS = 12_000
+RESULT_CHARACTERS = 8_000
+"""Most characters of one result of an earlier job, such as an initializer's whole summary."""
 FINDINGS_HEADING = "## What was found wrong with this very work"
+TESTED_HEADING = "## What the test before this one found"
 FINDINGS = "documents/findings.md"
 WHOLE_BRIEF = f"documents/{BRIEF}"
 ON_WORK = (
     "It runs each at the top of {folder}/ in a fresh copy of what you leave there when you call "
-    "job_complete, and takes nothing over that does not pass."
+    "job_complete, also in the reply with your last edits, and takes nothing over that does not "
+    "pass: what fails comes back to you with its output. If the feature cannot be made, say so in "
+    "`unresolved`: `{unit}: …` with the reason."
 )
 ON_VERDICT = (
     "When you call job_complete with a verdict that says `passed`, it runs each at the top of "
     "{folder}/ in a fresh copy, also with the tests that you wrote; if one fails, it cannot pass."
 )
 WRITTEN_TESTS = (
-    "The tests that the tester wrote to show it are {paths}. Leave them there: they are run."
+    "The tests that the tester wrote to show it are {paths}. Leave them: they are run as they "
+    "are. One that is wrong is named in `unresolved`, with the reason."
 )
 MOST_TESTS = 40
 
@@ -41,14 +45,14 @@ def render_handoff(root: Root, link: ProjectLink, *, first: Snapshot | None = No
     Args:
         first: The job that the receiver was forked from, whose instructions it has already, with
             the project's brief. Parts of that job's handoff are left out, unless an amendment may
-            say otherwise, or a person has edited them. The task and the findings never are.
+            say otherwise, or a person has edited them. The findings never are.
     """
     known: list[str] = []
     if first and first.link and AMENDED not in (had := first.read_text("instructions.md")):
         known = [part for part in _handoff_parts(first.link) if part in had]
     task, *others = _handoff_parts(link)
     parts = [
-        task,
+        SAME_TASK if task in known else task,
         *(each for each in others if each.startswith(FINDINGS_HEADING) or each not in known),
     ]
     if first:
@@ -67,20 +71,21 @@ def _handoff_parts(link: ProjectLink) -> list[str]:
         text = _number_handoff_findings(handoff.inputs.findings)
         if len(text) > FINDINGS_CHARACTERS:
             text = f"{shorten_to_start(text, FINDINGS_CHARACTERS)}\nAll of it is in {FINDINGS}."
-        parts.append(f"{FINDINGS_HEADING}\n\n{text}")
+        heading = TESTED_HEADING if handoff.report == "verdict" else FINDINGS_HEADING
+        parts.append(f"{heading}\n\n{text}")
     if handoff.inputs.written_tests:
         paths = [f"{link.folder}/{path}" for path in handoff.inputs.written_tests]
         parts.append(WRITTEN_TESTS.format(paths=first_few(paths, MOST_TESTS)))
     if handoff.inputs.results:
         lines = [
-            f"- {shorten_to_start(indent_list_entry(text), 4000)}"
+            f"- {shorten_to_start(indent_list_entry(text), RESULT_CHARACTERS)}"
             for text in handoff.inputs.results
         ]
         parts.append("## What came before\n\n" + "\n".join(lines))
     if handoff.tests and handoff.report != "features":
         lines = [f"- {check}: `{each.command}`" for check, each in handoff.tests.items()]
         text = ON_VERDICT if handoff.report == "verdict" else ON_WORK
-        lines += ["", text.format(folder=link.folder)]
+        lines += ["", text.format(folder=link.folder, unit=handoff.unit)]
         parts.append("## What the system runs itself\n\n" + "\n".join(lines))
     if handoff.postcondition or handoff.success:
         lines = [f"- {condition.line}" for condition in handoff.postcondition]

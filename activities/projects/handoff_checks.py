@@ -1,18 +1,16 @@
 """Whether a job leaves what its handoff asks for; the system's own runs are in `handoff_proof`."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints.checkpoint_errors import quote_path_in_error
-from activities.checkpoints.entry_names import name_to_bytes
 from activities.checkpoints.git import is_git_folder
+from activities.job.deliverables import is_named_unresolved
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import project_git_accepts_name
@@ -20,7 +18,7 @@ from activities.projects.runner_commands import runner_command_fault
 from activities.projects.tool_evidence import read_evidence, verdict_evidence_problems
 from activities.text.safe_text import replace_surrogates
 from protocol.agent_reports import REPORT_FILES, FeatureReport, ReportKind, Routing, TesterVerdict
-from protocol.handoffs import Handoff, ProjectLink
+from protocol.handoffs import ACCEPTED, YOURS, Handoff, ProjectLink
 from protocol.proof import proof_command_without_cd
 from protocol.routing import routing_problems
 from protocol.short_text import first_few
@@ -32,7 +30,8 @@ KINDS: dict[ReportKind, type[BaseModel]] = {
     "groups": Routing,
     "verdict": TesterVerdict,
 }
-_MARKS = re.compile(rb"^(?:<{7}|>{7}) (.+?)\r?$", re.MULTILINE)
+_MARKS = re.compile(rf"^(?:<{{7}} {ACCEPTED}|>{{7}} {YOURS})\r?$".encode(), re.MULTILINE)
+"""Marks of the system's merges. Others, such as `<<<<<<< HEAD`, belong to a text about git."""
 
 
 def handoff_problems(snapshot: Snapshot) -> list[str]:
@@ -64,6 +63,23 @@ def handoff_problems(snapshot: Snapshot) -> list[str]:
     return reasons
 
 
+def given_up_entries(handoff: Handoff, unresolved: Sequence[str]) -> list[str]:
+    """Return the statements by which a coder says that a check cannot be passed, or that its
+    feature cannot be made: these begin with the feature's id.
+    """
+    if handoff.report:
+        return []
+    return [
+        entry
+        for entry in unresolved
+        if any(is_named_unresolved(check, check, [entry]) for check in handoff.tests)
+        or (
+            entry.partition(":")[0].strip(" `") == handoff.unit
+            and is_named_unresolved(handoff.unit, handoff.unit, [entry])
+        )
+    ]
+
+
 def _untested_handoff_checks(report: FeatureReport, handoff: Handoff, folder: str) -> list[str]:
     """Return one sentence per reason why checks of features cannot be proved."""
     names_by_reason: dict[str, list[str]] = {}
@@ -88,25 +104,14 @@ def _untested_handoff_checks(report: FeatureReport, handoff: Handoff, folder: st
 
 
 def _handoff_files_with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str]:
-    """Return files that still contain conflict marks.
-
-    The system's merges name the file in their marks. Other marks, such as `<<<<<<< HEAD`, belong to
-    a text about git.
-    """
+    """Return files that still contain conflict marks."""
     files, folder = snapshot.files, link.folder
     if files.tree_entry((folder,)) is None:
         return []
-    now = [entry for entry in _changed_handoff_entries(snapshot, folder) if entry.kind == "file"]
-    named = {entry.path.removeprefix(f"{folder}/") for entry in now}
-    if link.tree and not snapshot.repository:
-        # The marked file may have been renamed since.
-        handed = Files(files.store, link.tree).walk("")
-        named.update(entry.path for entry in handed if entry.kind == "file")
-    labels = set(map(name_to_bytes, named))
     return [
-        replace_surrogates(e.path)
-        for e in now
-        if not labels.isdisjoint(_MARKS.findall(files.read_entry(e)))
+        replace_surrogates(entry.path)
+        for entry in _changed_handoff_entries(snapshot, folder)
+        if entry.kind == "file" and _MARKS.search(files.read_entry(entry))
     ]
 
 

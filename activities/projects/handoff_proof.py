@@ -1,16 +1,21 @@
 """What the system's own runs show of a job's work."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from activities.checkpoints import FilesError, Root
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff_checks import read_handoff_report
-from activities.projects.product_tree import handoff_product_tree, handoff_tree_with_new_tests
+from activities.projects.handoff_runs import prove_tree
+from activities.projects.product_copy import is_lock_file
+from activities.projects.product_tree import (
+    handoff_product_tree,
+    handoff_tree_with_new_tests,
+    restore_written_tests,
+)
 from activities.projects.project_remote import open_linked_remote_project
-from activities.projects.proof_run import ProofResult, ProofRunner, prove_handoff
+from activities.projects.proof_run import ProofRunner
 from activities.projects.stand_ins import find_stand_ins
+from activities.projects.tool_evidence import read_evidence
 from protocol.agent_reports import FeatureReport, TesterVerdict
 from protocol.handoffs import ProjectLink
 from protocol.proof import proof_command_without_cd
@@ -18,14 +23,33 @@ from protocol.short_text import first_few, shorten_to_end
 from protocol.tools import ToolRoute
 
 MEND_WORK = (
-    "Mend it: files in {folder}/ can be edited in every phase, and todo_write hands over a list "
-    "for what takes commands. Then call job_complete again; the system runs the tests itself. If "
-    "it cannot be done, an entry in `unresolved` that names the check and says why ends the job, "
-    "and the feature goes back."
+    "Mend it{how}. Then call job_complete again; the system runs the tests itself. If it cannot be "
+    "done, an entry in `unresolved` that names the check (`{check}: …`) and says why ends the job, "
+    "and a person decides."
+)
+BY_LIST = (
+    ": files in {folder}/ can be edited in every phase; for what takes commands that this phase "
+    "does not have, hand over a list with todo_write"
+)
+AS_WRITTEN = (
+    "It ran {paths} as the tester wrote them: put them back, and mend what they show; one that is "
+    "wrong is named in `unresolved`, with the reason. "
+)
+EDITED = (
+    "What is tested stays as it was handed over, and what you changed in it is not taken over: put "
+    "{paths} back (`git show HEAD:PATH` has them), and make what was wrong there a finding; tests "
+    "of your own go into new files. "
 )
 SAY_SO = (
     "Write into output/verdict.json that it did not pass, with this as a finding, and call "
     "job_complete again."
+)
+OWN_TESTS = (
+    "With the tests that you wrote ({paths}) it does not pass; they run on the files as handed to "
+    "you"
+)
+CORRECT = (
+    "Correct a test that is wrong; one that has to go is named in `unresolved`, with the reason."
 )
 STARTING_SECONDS = 600
 """Time limit for trying the commands of a feature list, in seconds."""
@@ -49,36 +73,50 @@ def handoff_proof_problems(
         return ""
     if handoff.report != "verdict":
         tree = handoff_product_tree(repository, snapshot, link.folder, handoff)
+        tree, restored = restore_written_tests(repository, handoff, tree, unresolved)
         result = prove_tree(root, job, snapshot, tree, unresolved)
-        return (
-            f"{' '.join(result.problems)} {MEND_WORK.format(folder=link.folder)}"
-            if result.problems
-            else ""
-        )
+        if not result.problems:
+            return ""
+        check = next((run.check for run in result.proofs if not run.passed), "unit")
+        how = "" if snapshot.state.phase.ends_job else BY_LIST.format(folder=link.folder)
+        mend = MEND_WORK.format(how=how, check=check)
+        as_written = AS_WRITTEN.format(paths=first_few(restored, 10)) if restored else ""
+        return f"{' '.join(result.problems)} {as_written}{mend}"
     verdict, _ = read_handoff_report(snapshot.files, "verdict")
     if not isinstance(verdict, TesterVerdict) or not verdict.passed:
         return ""
-    result = prove_tree(root, job, snapshot, repository.tree_id(handoff.inputs.commit))
+    edits = edited_product_problem(root, job, snapshot)
+    handed = repository.tree_id(handoff.inputs.commit)
+    result = prove_tree(root, job, snapshot, handed, unresolved, is_own=False)
     if result.problems:
-        return f"`passed` cannot be true. {' '.join(result.problems)} {SAY_SO}"
-    tree, paths = handoff_tree_with_new_tests(repository, snapshot)
-    if paths and (result := prove_tree(root, job, snapshot, tree)).problems:
-        return (
-            f"With the tests that you wrote ({first_few(paths, 10)}) it does not pass. "
-            f"{' '.join(result.problems)} {SAY_SO} They run on the files as handed to "
-            "you: what you changed beside new tests does not count. Correct a test that is wrong."
-        )
-    return ""
+        return f"{edits}`passed` cannot be true. {' '.join(result.problems)} {SAY_SO}"
+    tree, paths, left_out = handoff_tree_with_new_tests(repository, snapshot)
+    result = prove_tree(root, job, snapshot, tree, unresolved)
+    if not result.problems:
+        return edits
+    own_tests = OWN_TESTS.format(paths=first_few(paths, 10) or "none")
+    without = f", without {first_few(left_out, 10)}" if left_out else ""
+    return f"{edits}{own_tests}{without}. {' '.join(result.problems)} {SAY_SO} {CORRECT}"
 
 
-def prove_tree(
-    root: Root, job: str, snapshot: Snapshot, tree: str, unresolved: Sequence[str] = ()
-) -> ProofResult:
-    """Run the checks of a job's handoff on a tree; a file that an agent chose is no broken disk."""
-    try:
-        return prove_handoff(root, job, snapshot, tree, unresolved)
-    except FilesError as problem:
-        return ProofResult(problems=[f"The checks cannot be run: {problem}"])
+def edited_product_problem(root: Root, job: str, snapshot: Snapshot) -> str:
+    """Return which files under test a tester changed, as a refusal; empty if none.
+
+    What the tests' own runs change does not count.
+    """
+    link = snapshot.link
+    altered = read_evidence(snapshot).altered if link else []
+    edited = [path for path in altered if not is_lock_file(path)]
+    if link is None or not edited:
+        return ""
+    repository = open_linked_remote_project(root, link)
+    tree = repository.tree_id(link.handoff.inputs.commit)
+    files = repository.files_of(snapshot.files.store, tree)
+    runner = ProofRunner(root, job, snapshot.config.shell, link.folder, generated=None)
+    for command in link.handoff.tests.values():
+        ran = {f"{link.folder}/{path}" for path in runner.run_command(files, command).generated}
+        edited = [path for path in edited if path not in ran]
+    return EDITED.format(paths=first_few(edited, 10)) if edited else ""
 
 
 def add_handoff_proof_time(routes: list[ToolRoute], link: ProjectLink | None) -> list[ToolRoute]:

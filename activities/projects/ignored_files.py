@@ -1,7 +1,5 @@
 """Leaves out files that do not belong into a repository: new ones that `.gitignore` names."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Sequence

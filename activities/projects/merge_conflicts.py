@@ -3,13 +3,13 @@
 Entries of an index are untyped in pygit2.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pygit2
 from pygit2.enums import FileMode
+
+from protocol.handoffs import ACCEPTED, YOURS
 
 
 def settle_merge_conflicts(
@@ -61,7 +61,7 @@ def _settle_conflict(
         return f" (deleted or renamed on one side; what is there is {whose})"
     if entry is not ours:
         return ""
-    beside = _free_path_beside(index, entry.path, "yours")
+    beside = _free_path_beside(index, entry.path, YOURS)
     index.add(pygit2.IndexEntry(beside, theirs.id, theirs.mode))
     return f" (what others had accepted; yours is {beside})"
 
@@ -79,7 +79,10 @@ def _marked_text(
     if FileMode.LINK in (ours.mode, theirs.mode):
         return None
     try:
-        return repository.merge_file_from_index(ancestor, ours, theirs).contents
+        # The paths of the entries are the labels of the marks.
+        accepted = pygit2.IndexEntry(ACCEPTED, ours.id, ours.mode)
+        yours = pygit2.IndexEntry(YOURS, theirs.id, theirs.mode)
+        return repository.merge_file_from_index(ancestor, accepted, yours).contents
     except UnicodeDecodeError:
         return None
 
@@ -91,7 +94,7 @@ def _is_open_conflict(index: Any, entry: Any) -> bool:
 
 def _place_beside_folder(index: Any, entry: Any, *, is_ours: bool) -> str:
     """Put a file beside the folder that has its name; describe where."""
-    beside = _free_path_beside(index, entry.path, "accepted" if is_ours else "yours")
+    beside = _free_path_beside(index, entry.path, ACCEPTED if is_ours else YOURS)
     index.add(pygit2.IndexEntry(beside, entry.id, entry.mode))
     return f" (a folder on one side; the file of the other is {beside})"
 

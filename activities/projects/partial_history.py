@@ -10,8 +10,6 @@ has the raw data of each commit of the partial history, and the files of each.
     shallow                  ids of the commits whose parents were not fetched, a line each
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import pygit2

@@ -1,20 +1,32 @@
 """A fresh copy of a product in which one test command runs, and what came of it."""
 
-from __future__ import annotations
-
+import os
+import posixpath
+import re
 import shlex
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.checkpoints import Files
 from activities.commands import sandbox
+from activities.commands.bubblewrap import SANDBOX_WORKSPACE
 from activities.projects import runner_adapters, runner_reports
 from activities.projects.command_following import MAKE, CommandFollower
 from activities.projects.runner_commands import CommandRefused, RunnerStep
 from activities.projects.runner_reports import RunCounts
 from config.schema.shell import ShellConfig
 from protocol.proof import CheckCommand
+
+_LOCK = re.compile(
+    r"[-.]lock(?:\.json|\.ya?ml|b)?$|^npm-shrinkwrap\.json$|^go\.sum$", re.IGNORECASE
+)
+"""Files in which package managers keep what they have installed."""
+
+
+def is_lock_file(path: str) -> bool:
+    return _LOCK.search(path.rpartition("/")[2]) is not None
 
 
 @dataclass
@@ -32,6 +44,8 @@ class CommandRun:
     """None if no known runner reported."""
     runners: set[str] = field(default_factory=set)
     seconds: float = 0.0
+    generated: list[str] = field(default_factory=list)
+    """Files that were changed, and files and folders that were made; only of a run that may."""
 
     @property
     def lacks_runner(self) -> bool:
@@ -62,17 +76,17 @@ class ProductCopy:
     command: CheckCommand
     mutation: str = ""
     """Name under which changed functions ask whether a test is running."""
+    generated: Sequence[str] | None = ()
+    """Files that what runs before the tests may change; None for any, which are reported."""
 
     def __post_init__(self) -> None:
         self.end = time.monotonic() + self.command.seconds
-        self.seen_at = (
-            sandbox.SANDBOX_WORKSPACE if self.shell.sandbox == "bubblewrap" else str(self.path)
-        )
+        self.seen_at = SANDBOX_WORKSPACE if self.shell.sandbox == "bubblewrap" else str(self.path)
         self.top = f"{self.seen_at}/{self.folder}"
 
     def run(self, line: str) -> sandbox.CommandResult:
-        left = max(1.0, self.end - time.monotonic())
-        ended = sandbox.run_sandboxed_command(line, self.path, self.shell, left, self.layer)
+        seconds = max(1.0, self.end - time.monotonic())
+        ended = sandbox.run_sandboxed_command(line, self.path, self.shell, seconds, self.layer)
         if "did not end within" in ended.trouble:
             ended = replace(ended, trouble=f"it did not end within {self.command.seconds:g} s")
         return ended
@@ -94,7 +108,7 @@ class ProductCopy:
         prepared = False
         for step in follower.follow(self.command.command):
             if step.runner and prepared:
-                self._check_unchanged()
+                self._refuse_changed_product()
                 prepared = False
             prepared = prepared or not step.runner
             self._run_step(step, ran)
@@ -102,6 +116,8 @@ class ProductCopy:
                 break
         if ran.counts is None and ran.exit_code == 0 and not ran.trouble:
             ran.counts = RunCounts(ended=False)
+        if self.generated is None:
+            ran.generated = [*self._changed_files(), *self._new_paths()]
         return ran
 
     def _run_step(self, step: RunnerStep, ran: CommandRun) -> None:
@@ -121,18 +137,38 @@ class ProductCopy:
             ran.counts = ran.counts or RunCounts()
             ran.counts.add_run(counts, f"{step.folder}/" if step.folder else "")
 
-    def _check_unchanged(self) -> None:
+    def _refuse_changed_product(self) -> None:
         """Refuse a preparation that changed files of the product."""
+        if self.generated is None:
+            return
+        if path := next((p for p in self._changed_files() if p not in self.generated), ""):
+            raise CommandRefused(
+                f"what it runs before the tests changes {path}: tests are run on the files as "
+                "they were handed over"
+            )
+
+    def _changed_files(self) -> Iterator[str]:
+        """Yield the product's files that are not what they were; locks of packages may be."""
         top = self.path / self.folder
         for entry in self.product.walk():
-            if entry.kind != "file" or "lock" in entry.path.rpartition("/")[2]:
+            if entry.kind != "file" or is_lock_file(entry.path):
                 continue
             data = runner_reports.read_report_data(top / entry.path, self.path)
             if len(data) != entry.size or data != self.product.read_entry(entry):
-                raise CommandRefused(
-                    f"what it runs before the tests changes {entry.path}: tests are run on the "
-                    "files as they were handed over"
-                )
+                yield entry.path
+
+    def _new_paths(self) -> Iterator[str]:
+        """Yield the files and folders that the product does not have, without what is in these."""
+        top = self.path / self.folder
+        for place, folders, files in os.walk(top):
+            inside = os.path.relpath(place, top).removeprefix(".").lstrip("/")
+            new = [
+                name
+                for name in (*folders, *files)
+                if self.product.tree_entry(tuple(filter(None, [*inside.split("/"), name]))) is None
+            ]
+            folders[:] = [name for name in folders if name not in new]
+            yield from (posixpath.join(inside, name) for name in new if name.isprintable())
 
     def run_by_exit_code(self) -> CommandRun:
         """Run a command whose exit code a person accepted; a report that it writes is counted."""

@@ -1,16 +1,22 @@
 """A job's work as a tree of the project's repository."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+
+from pygit2.enums import DeltaStatus
 
 from activities.checkpoints.volatile_paths import without_volatile
+from activities.job.deliverables import is_named_unresolved
 from activities.job.snapshot import Snapshot
 from activities.projects.ignored_files import without_ignored
 from activities.projects.project_repository import ProjectRepository, Since
-from activities.projects.suite_probes import is_test_file
+from activities.projects.tests_by_name import dumped_functions, is_test_file
 from protocol.handoffs import Handoff
 from protocol.project import RESULT
-from protocol.project_forms import FORM_SPECS
+from protocol.project_start import FORM_SPECS
+from protocol.short_text import shorten_to_start
 
+MAX_DIFF = 3000
+"""Most characters of the changes to tests that a tester is shown."""
 KEPT_BY_SYSTEM = (RESULT, *(spec.state_file for spec in FORM_SPECS.values()))
 """Files that the system writes beside a project's product; jobs cannot add them to it."""
 NOT_PRODUCT = {"output": ("completion.json",)}
@@ -38,9 +44,48 @@ def handoff_product_tree(
 
 def handoff_tree_with_new_tests(
     repository: ProjectRepository, snapshot: Snapshot
-) -> tuple[str, list[str]]:
-    """Return the handed-over tree with the tester's new tests, and the paths of these tests."""
+) -> tuple[str, list[str], list[str]]:
+    """Return the handed-over tree with the tester's new tests, the paths of these tests, and those
+    of all else in which its copy differs.
+    """
     assert snapshot.link
     handoff, folder = snapshot.link.handoff, snapshot.link.folder
     tree = handoff_product_tree(repository, snapshot, folder, handoff)
-    return repository.with_added(repository.tree_id(handoff.inputs.commit), tree, is_test_file)
+    return repository.with_taken(
+        repository.tree_id(handoff.inputs.commit),
+        tree,
+        lambda path, is_new: is_new and is_test_file(path),
+    )
+
+
+def restore_written_tests(
+    repository: ProjectRepository, handoff: Handoff, tree: str, unresolved: Sequence[str]
+) -> tuple[str, list[str]]:
+    """Return a coder's tree with the tests of its tester as they were written, and the paths of
+    those that the coder changed; a test that a statement of the coder names may differ.
+    """
+    commit = handoff.inputs.commit
+
+    def is_restored(path: str, _: bool) -> bool:
+        text = (repository.read_file(commit, path) or b"").decode(errors="replace")
+        functions = {name.rpartition(".")[2] for name in dumped_functions(text)}
+        tests = [name for name in functions if name.startswith("test")]
+        ways = [[path], [path.rpartition("/")[2]], *([tests] if tests else [])]
+        return path in handoff.inputs.written_tests and not any(
+            all(is_named_unresolved(each, each, unresolved) for each in names) for names in ways
+        )
+
+    return repository.with_taken(tree, repository.tree_id(commit), is_restored)[:2]
+
+
+def changed_earlier_tests(repository: ProjectRepository, handoff: Handoff, tree: str) -> str:
+    """Return how a tree differs in tests that are older than the job, as a diff."""
+    shown = dict[str, str]()
+    for commit in (handoff.inputs.commit, handoff.inputs.base or handoff.inputs.commit):
+        difference = repository.diff_from(commit, tree)
+        difference.find_similar()
+        for patch in difference:
+            if patch and patch.delta.status != DeltaStatus.ADDED:
+                shown[patch.delta.old_file.path] = patch.data.decode(errors="replace")
+    changed = "".join(text for path, text in sorted(shown.items()) if is_test_file(path))
+    return shorten_to_start(changed, MAX_DIFF)

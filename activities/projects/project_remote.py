@@ -8,8 +8,6 @@ Its area in the remote is `projects/<project>/`, with these refs:
     begin/<commit>    a commit with the files that record what was fetched into the repository
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pygit2

@@ -133,17 +133,20 @@ class ProjectRepository:
         return bytes(blob.data) if isinstance(blob, pygit2.Blob) else None
 
     def changed_paths(self, before: str, after: str) -> list[str]:
-        """Return the paths at which two commits differ."""
+        """Return the paths at which two commits differ; of a deleted file `a.md (deleted)`."""
         difference = self.get_commit(before).tree.diff_to_tree(self.get_commit(after).tree)
-        return sorted({delta.new_file.path for delta in difference.deltas})
+        return sorted(
+            delta.new_file.path + " (deleted)" * (delta.status == DeltaStatus.DELETED)
+            for delta in difference.deltas
+        )
 
     def subjects(self, commit: str) -> list[str]:
         """Return the subjects of the last commits up to this one, merges left out."""
         walker = self.git.walk(pygit2.Oid(hex=commit))
-        found = (each for _, each in zip(range(50), walker, strict=False))
+        commits = (each for _, each in zip(range(50), walker, strict=False))
         subjects = [
             one_line(replace_surrogates(each.message.partition("\n")[0]), 100)
-            for each in found
+            for each in commits
             if len(each.parent_ids) < 2
         ]
         return [subject for subject in subjects if subject][:MOST_SUBJECTS]
@@ -270,24 +273,32 @@ class ProjectRepository:
                 builder.remove(name)
         return str(builder.write())
 
-    def with_added(
-        self, tree: str, other: str, is_wanted: Callable[[str], bool]
-    ) -> tuple[str, list[str]]:
-        """Add the wanted files that only `other` has to `tree`; return the tree's id and their
-        paths.
+    def with_taken(
+        self, tree: str, other: str, is_wanted: Callable[[str, bool], bool]
+    ) -> tuple[str, list[str], list[str]]:
+        """Take the wanted files of another tree into a tree.
+
+        Args:
+            is_wanted: Decides by path, and whether the file is missing in the first tree.
+
+        Returns:
+            The new tree's id, the paths that were taken, and the other paths that differ.
         """
         before, after = self._get_tree(tree), self._get_tree(other)
-        added = [
-            each.new_file
-            for each in before.diff_to_tree(after).deltas
-            if each.status == DeltaStatus.ADDED and is_wanted(each.new_file.path)
-        ]
+        added, left_out = list[pygit2.DiffFile](), list[str]()
+        for each in before.diff_to_tree(after).deltas:
+            is_missing, file = each.status == DeltaStatus.ADDED, each.new_file
+            is_there = each.status != DeltaStatus.DELETED
+            if is_there and is_wanted(file.path, is_missing):
+                added.append(file)
+            else:
+                left_out.append(file.path)
         index = pygit2.Index()
         index.read_tree(before)
         for file in added:
             index.add(pygit2.IndexEntry(file.path, file.id, file.mode))
         paths = sorted(file.path for file in added)
-        return (str(index.write_tree(self.git)) if added else tree), paths
+        return (str(index.write_tree(self.git)) if added else tree), paths, sorted(left_out)
 
     def commit(
         self, tree: str, parents: list[str], message: str, timestamp: int, author: str = ""

@@ -10,8 +10,6 @@ they could rewrite.
     python3 -I -B python_runner.py <folder with order.json> [coverage]
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import hmac
@@ -26,6 +24,7 @@ from typing import Any, TypeVar
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])
 
+MOST_ERROR = 1000
 NO_RUNNER = 127
 """Exit code that says that the runner is not installed."""
 
@@ -49,22 +48,40 @@ def run_unittest(report: Report, arguments: list[str]) -> int:
     """Run unittest as its command line would."""
     unittest = importlib.import_module("unittest")
 
-    class Result(unittest.TextTestResult):  # type: ignore[name-defined,misc]
-        outcome = ""
+    class Runner(unittest.TextTestRunner):  # type: ignore[name-defined,misc]
+        resultclass = _reporting_results(unittest, report)
+
+        def run(self, test: Any) -> Any:
+            report.send(planned=test.countTestCases())
+            return super().run(test)
+
+    program = unittest.main(
+        module=None, argv=["python3 -m unittest", *arguments], testRunner=Runner, exit=False
+    )
+    return 0 if program.result.wasSuccessful() else 1
+
+
+def _reporting_results(unittest: Any, report: Report) -> type[Any]:
+    """Return the results of a run that report each test as it ends."""
+
+    class Result(unittest.TextTestResult):  # type: ignore[misc]
+        outcome = error = ""
 
         def startTest(self, test: Any) -> None:
             super().startTest(test)
-            self.outcome = "passed"
+            self.outcome, self.error = "passed", ""
             report.running.append(1)
 
         def stopTest(self, test: Any) -> None:
             super().stopTest(test)
             report.running.clear()
-            report.send(test=test.id(), outcome=self.outcome)
+            # It stands in the place of the tests of a module that cannot be imported.
+            group = type(test).__name__ == "_FailedTest"
+            report.send(test=test.id(), outcome=self.outcome, group=group, error=self.error)
 
         def addError(self, test: Any, err: Any) -> None:
             super().addError(test, err)
-            self.mark(test, "failed")
+            self.mark(test, "failed", err)
 
         def addFailure(self, test: Any, err: Any) -> None:
             super().addFailure(test, err)
@@ -73,7 +90,7 @@ def run_unittest(report: Report, arguments: list[str]) -> int:
         def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
             super().addSubTest(test, subtest, err)
             if err is not None:
-                self.outcome = "failed"
+                self.mark(test, "failed", err)
 
         def addSkip(self, test: Any, reason: str) -> None:
             super().addSkip(test, reason)
@@ -88,23 +105,14 @@ def run_unittest(report: Report, arguments: list[str]) -> int:
             super().addUnexpectedSuccess(test)
             self.mark(test, "failed")
 
-        def mark(self, test: Any, outcome: str) -> None:
+        def mark(self, test: Any, outcome: str, err: Any = None) -> None:
             self.outcome = outcome
+            self.error = f"{err[0].__name__}: {err[1]}" if err else self.error
             if not isinstance(test, unittest.TestCase):
                 # The set-up of a class or a module, whose tests are not run.
                 report.send(test=test.id(), outcome=outcome, group=True)
 
-    class Runner(unittest.TextTestRunner):  # type: ignore[name-defined,misc]
-        resultclass = Result
-
-        def run(self, test: Any) -> Any:
-            report.send(planned=test.countTestCases())
-            return super().run(test)
-
-    program = unittest.main(
-        module=None, argv=["python3 -m unittest", *arguments], testRunner=Runner, exit=False
-    )
-    return 0 if program.result.wasSuccessful() else 1
+    return Result
 
 
 def run_pytest(report: Report, arguments: list[str]) -> int:
@@ -116,14 +124,15 @@ def run_pytest(report: Report, arguments: list[str]) -> int:
 
     class Recorder:
         outcomes: dict[str, str] = {}  # noqa: RUF012
+        errors: dict[str, str] = {}  # noqa: RUF012
 
         @hook(hookwrapper=True, tryfirst=True)
         def pytest_collection_modifyitems(self, items: list[Any]) -> Any:
             before = [item.nodeid for item in items]
             yield
-            kept = {item.nodeid for item in items}
+            node_ids = {item.nodeid for item in items}
             for name in before:
-                if name not in kept:
+                if name not in node_ids:
                     send(test=name, outcome="deselected")
 
         @hook(hookwrapper=True, tryfirst=True)
@@ -139,19 +148,23 @@ def run_pytest(report: Report, arguments: list[str]) -> int:
         @hook(trylast=True)
         def pytest_collectreport(self, report: Any) -> None:
             if report.outcome == "failed":
-                send(test=report.nodeid, outcome="failed", group=True)
+                error = str(report.longrepr)
+                send(test=report.nodeid, outcome="failed", group=True, error=error[-MOST_ERROR:])
 
         @hook(trylast=True)
         def pytest_runtest_logreport(self, report: Any) -> None:
             name, expected = report.nodeid, hasattr(report, "wasxfail")
             if report.outcome == "failed":
                 self.outcomes[name] = "failed"
+                crash = getattr(report.longrepr, "reprcrash", None)
+                self.errors[name] = str(getattr(crash, "message", ""))[:MOST_ERROR]
             elif report.outcome == "skipped" and self.outcomes.get(name) != "failed":
                 self.outcomes[name] = "expected" if expected else "skipped"
             elif report.when == "call":
                 self.outcomes.setdefault(name, "passed")
             if report.when == "teardown":
-                send(test=name, outcome=self.outcomes.pop(name, "passed"))
+                error = self.errors.pop(name, "")
+                send(test=name, outcome=self.outcomes.pop(name, "passed"), error=error)
 
     send, running = report.send, report.running
     return int(pytest.main(arguments, plugins=[Recorder()]))

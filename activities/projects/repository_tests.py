@@ -1,14 +1,12 @@
 """How the tests of a repository are run, as its files say."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
 from contextlib import suppress
 
 from activities.checkpoints import Files
-from activities.projects.suite_probes import is_test_file
+from activities.projects.tests_by_name import is_test_file
 
 MAX_BYTES = 1_000_000
 BY_FILE = {

@@ -3,8 +3,6 @@
 A report goes into a folder beside the product, which each run has anew.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re
@@ -74,8 +72,8 @@ def _start_python(step: RunnerStep, report: ReportFolder, mutation: str) -> str:
     path = [] if bare else [here]
     if step.runner == "unittest" and step.words[:1] and step.words[0].endswith(".py"):
         path.insert(0, posixpath.join(here, posixpath.dirname(step.words[0])))
-    given = step.variables.get("PYTHONPATH", "")
-    path += [posixpath.normpath(posixpath.join(here, each)) for each in given.split(":") if each]
+    variable = step.variables.get("PYTHONPATH", "")
+    path += [posixpath.normpath(posixpath.join(here, each)) for each in variable.split(":") if each]
     arguments = list(step.words)
     if step.runner == "pytest":
         # A failing test of the system's own must not end the run.
@@ -109,8 +107,11 @@ def _start_other(step: RunnerStep, report: ReportFolder) -> str:
     elif name == "go":
         words = [program, "test", "-json", "-count=1", *rest[1:]]
         return f"{shlex.join(words)} > {shlex.quote(out('report'))}"
-    elif name == "prove":
-        return f"{shlex.join([program, '-v', '--nocolor', *rest])} > {shlex.quote(out('report'))}"
+    elif name in _PRINTS_TAP:
+        command_words = (
+            words if name == "tape" else [program, *_PRINTS_TAP[name], *_without_reporters(rest)]
+        )
+        return f"{_join_patterns([*step.launcher, *command_words])} > {shlex.quote(out('report'))}"
     elif name == "cargo":
         (report.path / "run.sh").write_text(_CARGO_RUNNER.format(place=report.seen))
         runner = f"target.'cfg(all())'.runner=['sh','{out('run.sh')}']"
@@ -125,20 +126,26 @@ def _start_other(step: RunnerStep, report: ReportFolder) -> str:
     return shlex.join([*step.launcher, *words])
 
 
+def _join_patterns(words: list[str]) -> str:
+    """Return words as a shell line in which patterns of paths stay what they are."""
+    return " ".join(w if re.fullmatch(r"[\w./*?-]+", w) else shlex.quote(w) for w in words)
+
+
 def _without_reporters(words: list[str]) -> list[str]:
     """Leave out how a runner of JavaScript is to print, and whether its first failure ends it."""
-    kept, place = list[str](), 0
+    others, place = list[str](), 0
     while place < len(words):
         word = words[place]
         if _PRINTING.match(word) and "=" not in word:
             place += 1
         elif not _PRINTING.match(word) and not re.fullmatch(r"-b|--bail(?:=.*)?", word):
-            kept.append(word)
+            others.append(word)
         place += 1
-    return kept
+    return others
 
 
 _PRINTING = re.compile(r"(?:-R|-O|--reporters?|--reporter-options?)(?:=.*)?$")
+_PRINTS_TAP = {"prove": ("-v", "--nocolor"), "tap": ("-R", "tap"), "tape": ()}
 _REPORT_OPTIONS: dict[str, Sequence[str]] = {
     "jest": ("--ci", "--bail=0", "--json", "--outputFile={}"),
     "vitest": ("--bail=0", "--reporter=default", "--reporter=json", "--outputFile.json={}"),
@@ -149,7 +156,7 @@ _REPORT_OPTIONS: dict[str, Sequence[str]] = {
 }
 _READERS: dict[str, Callable[[bytes], RunCounts | None]] = {
     "node": runner_reports.read_tap,
-    "prove": runner_reports.read_tap,
+    **dict.fromkeys(_PRINTS_TAP, runner_reports.read_tap),
     "go": runner_reports.read_go_events,
     "cargo": runner_reports.read_cargo_log,
     "jest": runner_reports.read_jest_json,
@@ -196,7 +203,7 @@ def read_step_report(step: RunnerStep, report: ReportFolder) -> tuple[RunCounts 
         total.add_run(counts, prefix)
         if step.runner == "go":
             text += _go_text(data)
-        elif step.runner == "prove":
+        elif step.runner in _PRINTS_TAP:
             text += data.decode(errors="replace")
     return total, text
 

@@ -1,13 +1,18 @@
 """Words of test commands: which start a known runner, and which decide what a run shows."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from activities.commands import sandbox
 from activities.projects.runner_options import runner_option_fault
+from config.schema.agent import AgentConfig
+from config.schema.shell import ShellConfig
+from protocol.project_start import ProjectStart
+from protocol.short_text import as_sentence, one_line, shorten_to_end
 
 INSPECTION_PROGRAMS = frozenset(
     {":", "[", "cat", "cut", "date", "echo", "file", "find", "grep", "head", "less", "ls"}
@@ -65,9 +70,13 @@ _BLOCKS = frozenset(
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 KNOWN = (
     "pytest, unittest, node --test, jest, vitest, mocha, go test, cargo test, mvn, "
-    "phpunit, rspec, ctest or prove"
+    "phpunit, rspec, ctest, prove, tap or tape"
 )
-_JS = frozenset({"jest", "vitest", "mocha"})
+_JS = frozenset({"jest", "vitest", "mocha", "tap", "tape"})
+_TAP_VIEW = re.compile(r"tap-[\w-]+|faucet|tspec")
+"""Programs that show the TAP of the tests before a pipe."""
+_COVERAGE = ("c8", "nyc")
+"""Programs that start a JavaScript runner and measure its coverage."""
 _PLAIN = {**dict.fromkeys(("phpunit", "rspec", "ctest", "prove"), ""), "py.test": "pytest"}
 
 
@@ -119,7 +128,7 @@ def runner_command_fault(command: str, *, by_person: bool = False) -> str:
 def unknown_command_text(words: list[str] | tuple[str, ...]) -> str:
     return (
         f"`{shlex.join(words)}` is no test runner that the system knows, so that nothing of it is "
-        f"counted: start {KNOWN} (only the project's file can accept a command by its exit code "
+        f"counted: start {KNOWN} (a project's file can accept a command by its exit code "
         "alone, with `exit_code_only: true`)"
     )
 
@@ -133,8 +142,8 @@ def check_command_words(words: list[str], *, by_person: bool) -> None:
     if any(word.startswith("#") for word in words):
         raise CommandRefused("leave the comment out")
     program = words[0].rpartition("/")[2].rstrip("0123456789.")
-    own = words[1 : words.index("-m")] if "-m" in words else words[1:]
-    if set(own) & _INLINE.get(program, frozenset()) and "--test" not in words:
+    options = words[1 : words.index("-m")] if "-m" in words else words[1:]
+    if set(options) & _INLINE.get(program, frozenset()) and "--test" not in words:
         raise CommandRefused(
             f"leave out {words[0]} with code of its own: the tests belong into files"
         )
@@ -188,7 +197,8 @@ def split_runner_commands(command: str, *, in_file: bool = False) -> list[list[s
     if block := next((words[0] for words in parts if words[0] in _BLOCKS), ""):
         raise CommandRefused(f"leave out {block}: commands are run one after the other")
     for number in filters:
-        if parts[number][0] not in INSPECTION_PROGRAMS:
+        program = parts[number][0].rpartition("/")[2]
+        if parts[number][0] not in INSPECTION_PROGRAMS and not _TAP_VIEW.fullmatch(program):
             raise CommandRefused(f"leave out | {parts[number][0]}")
     return [part for number, part in enumerate(parts) if number not in filters]
 
@@ -220,7 +230,7 @@ def strip_launchers(step: RunnerStep) -> RunnerStep:
         if _ASSIGNMENT.match(word):
             name, _, value = words.pop(0).partition("=")
             variables[name] = value
-        elif word in ("env", "exec", "time"):
+        elif word in ("env", "exec", "time", "cross-env"):
             words.pop(0)
         elif word == "nice" or (word == "timeout" and len(words) > 2):
             del words[: 2 if word == "timeout" else 1]
@@ -237,6 +247,9 @@ def strip_launchers(step: RunnerStep) -> RunnerStep:
             while words and words[0] in ("--", "--no-install", "--no", "-y", "--yes"):
                 words.pop(0)
             launcher = ["npx", "--no-install"]
+        elif word in _COVERAGE:
+            runner = next((n for n, each in enumerate(words) if each in _JS | {"node"}), 1)
+            del words[:runner]
         else:
             break
     return replace(step, words=tuple(words), launcher=tuple(launcher), variables=variables)
@@ -254,20 +267,22 @@ def identify_runner(step: RunnerStep, *, by_person: bool) -> RunnerStep | None:
     if step.words[:2] == ("coverage", "run"):
         step = replace(step, words=("python3", "-m", *step.words))
     program, name = step.words[0], step.words[0].rpartition("/")[2]
-    found = _identify_python_runner(step) if re.fullmatch(r"python[\d.]*", name) else None
-    if found is None:
-        found = _identify_other_runner(step, name)
-    if found is None:
+    identified = _identify_python_runner(step) if re.fullmatch(r"python[\d.]*", name) else None
+    if identified is None:
+        identified = _identify_other_runner(step, name)
+    if identified is None:
         return None
-    in_modules = "node_modules/.bin/" in program and found.runner in _JS
+    in_modules = "node_modules/.bin/" in program and identified.runner in _JS
     if "/" in program and not program.startswith("/") and not in_modules:
         raise CommandRefused(
             f"leave out {program}, a file of the product: the system's own {name} is started"
         )
-    arguments = found.words if found.runner in ("pytest", "unittest") else found.words[1:]
-    if not by_person and (fault := runner_option_fault(found.runner, arguments)):
+    arguments = (
+        identified.words if identified.runner in ("pytest", "unittest") else identified.words[1:]
+    )
+    if not by_person and (fault := runner_option_fault(identified.runner, arguments)):
         raise CommandRefused(fault)
-    return found
+    return identified
 
 
 def _identify_python_runner(step: RunnerStep) -> RunnerStep | None:
@@ -336,3 +351,46 @@ def runner_probe(command: str) -> str:
         if words[1:3] == ["-m", "pytest"]:
             return f"{words[0]} -m pytest --version"
     return ""
+
+
+SECONDS = 60
+"""Time limit of one command."""
+MAX_SHOWN = 150
+"""Characters shown of a command's output."""
+REMEDY = (
+    "Install it where the sandbox sees it: with the system's packages, or in a virtual environment "
+    "that shell.readable and shell.path name (for a project under `set`, docs/sandbox.md)"
+)
+
+
+def required_commands(start: ProjectStart) -> list[str]:
+    """Return the commands that must work: those in `needs` and the runners of settled tests."""
+    runners = [runner_probe(test.command) for test in start.tests.values()]
+    return list(dict.fromkeys(filter(None, [*start.needs, *runners])))
+
+
+def failing_required_command(start: ProjectStart, agents: Iterable[AgentConfig]) -> str:
+    """Return the first need that fails for one of the agents, and why; empty if none does."""
+    commands = required_commands(start)
+    shells = {config.shell.model_dump_json(): config.shell for config in agents} if commands else {}
+    for shell in shells.values():
+        if shell.setup:
+            # What the commands need may not be installed before a job's files are there.
+            continue
+        for command in commands:
+            if why := _required_command_problem(command, shell):
+                return as_sentence(f"The project needs `{one_line(command, 100)}`, which {why}")
+    return ""
+
+
+def _required_command_problem(command: str, shell: ShellConfig) -> str:
+    with tempfile.TemporaryDirectory(prefix="needs-") as folder:
+        try:
+            ended = sandbox.run_sandboxed_command(command, Path(folder), shell, SECONDS)
+        except sandbox.SandboxUnavailable as problem:
+            return f"cannot be run: {problem}"
+    if ended.exit_code == 0:
+        return ""
+    how = ended.trouble or f"exit code {ended.exit_code}"
+    output = one_line(shorten_to_end(ended.output.strip(), MAX_SHOWN), MAX_SHOWN)
+    return f"fails in the sandbox ({how}{f': {output}' if output else ''}). {REMEDY}"

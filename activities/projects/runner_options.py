@@ -5,8 +5,6 @@ tests, names a configuration or a plugin, or writes the report elsewhere is refu
 wrote the command.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -69,6 +67,9 @@ _REFUSED = {
     "--tests-from-file --exclude-from-file --overwrite",
     "prove": "-e --exec --formatter --harness -P -M -I --state --rc --source -a --archive -D --dry "
     "--ignore-exit -s --shuffle --norc --parse --not",
+    "tap": "-g --grep -i --invert -O --only -o --output-file --output-dir --changed -n --saved "
+    "--cov-map --coverage-map --test-regex --test-ignore --rcfile -T --timeout --passes",
+    "tape": "-r --require -i --ignore --ignore-pattern --only",
 }
 """Options that other runners may not have."""
 _TAKES_VALUE = {

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,10 @@ class RunCounts:
     """Tests that were collected and have no outcome."""
     ended: bool = True
     """False if the runner did not come to its end."""
+    others: set[str] = field(default_factory=set)
+    """Names of what is no test, such as a file that cannot be read or the set-up of a class."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Errors by which tests failed, as `TypeError: …`; of Python alone."""
 
     def named(self, *outcomes: Outcome) -> list[str]:
         return [name for name, outcome in self.outcomes.items() if outcome in outcomes]
@@ -46,8 +51,14 @@ class RunCounts:
         """Number of tests that ran and count: neither skipped nor expected to fail."""
         return len(self.named("passed", "failed"))
 
-    def add(self, name: str, outcome: Outcome) -> None:
+    @property
+    def failed_tests(self) -> list[str]:
+        return [name for name in self.named("failed") if name not in self.others]
+
+    def add(self, name: str, outcome: Outcome, *, is_test: bool = True) -> None:
         name = replace_surrogates(name)[:MAX_NAME]
+        if not is_test:
+            self.others.add(name)
         known = self.outcomes.get(name, "passed")
         if len(self.outcomes) < MAX_TESTS or name in self.outcomes:
             self.outcomes[name] = max(known, outcome, key=_ORDER.index)
@@ -55,7 +66,8 @@ class RunCounts:
     def add_run(self, other: RunCounts, prefix: str) -> None:
         """Add the tests of another run of the same command."""
         for name, outcome in other.outcomes.items():
-            self.add(prefix + name, outcome)
+            self.add(prefix + name, outcome, is_test=name not in other.others)
+        self.errors |= {prefix + name: error for name, error in other.errors.items()}
         self.lost += other.lost
         self.ended = self.ended and other.ended
 
@@ -83,7 +95,7 @@ def read_signed_report(data: bytes, key: bytes) -> RunCounts | None:
     expected = hmac.new(key, events, hashlib.sha256).hexdigest().encode()
     if not hmac.compare_digest(signature, expected):
         return None
-    counts, planned, seen, groups = RunCounts(ended=False), 0, 0, 0
+    counts, planned, reported, groups = RunCounts(ended=False), 0, 0, 0
     for event in _json_lines(events):
         if "end" in event:
             counts.ended = True
@@ -91,9 +103,11 @@ def read_signed_report(data: bytes, key: bytes) -> RunCounts | None:
             planned += int(event["planned"])
         elif event.get("outcome") in _ORDER:
             groups += bool(event.get("group"))
-            seen += not event.get("group") and event["outcome"] != "deselected"
-            counts.add(str(event.get("test")), event["outcome"])
-    counts.lost = 0 if groups else max(0, planned - seen)
+            reported += not event.get("group") and event["outcome"] != "deselected"
+            counts.add(str(event.get("test")), event["outcome"], is_test=not event.get("group"))
+            if error := event.get("error"):
+                counts.errors[str(event.get("test"))] = str(error)
+    counts.lost = 0 if groups else max(0, planned - reported)
     return counts
 
 
@@ -136,10 +150,10 @@ def read_junit(data: bytes) -> RunCounts | None:
 
 def read_go_events(data: bytes) -> RunCounts | None:
     """Read what `go test -json` writes; a package that fails to build counts as failed."""
-    counts, found, broken = RunCounts(), False, list[str]()
+    counts, is_report, broken = RunCounts(), False, list[str]()
     words: dict[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
     for event in _json_lines(data):
-        found = True
+        is_report = True
         package, test = event.get("Package") or "", event.get("Test") or ""
         outcome = words.get(str(event.get("Action")))
         if outcome and test:
@@ -149,51 +163,51 @@ def read_go_events(data: bytes) -> RunCounts | None:
     failed = {name.partition("::")[0] for name in counts.named("failed")}
     for package in broken:
         if package not in failed:
-            counts.add(package, "failed")
-    return counts if found else None
+            counts.add(package, "failed", is_test=False)
+    return counts if is_report else None
 
 
 def read_jest_json(data: bytes) -> RunCounts | None:
     """Read the JSON report of Jest or Vitest."""
-    found = _read_json_object(data)
-    if found is None or "testResults" not in found:
+    report = _read_json_object(data)
+    if report is None or "testResults" not in report:
         return None
     counts = RunCounts()
     words: dict[str, Outcome] = {"passed": "passed", "failed": "failed"}
-    for suite in found["testResults"]:
+    for suite in report["testResults"]:
         results = suite.get("assertionResults") or []
         # The folder of the copy differs from run to run.
         name = str(suite.get("name") or "").rpartition("/repo/")[2].rpartition("/workspace/")[2]
         if suite.get("status") == "failed" and not any(
             case.get("status") == "failed" for case in results
         ):
-            counts.add(name, "failed")
+            counts.add(name, "failed", is_test=False)
         for case in results:
             title = case.get("fullName") or case.get("title") or ""
             counts.add(f"{name}::{title}", words.get(case.get("status"), "skipped"))
-    if not found.get("success", True) and not counts.named("failed"):
+    if not report.get("success", True) and not counts.named("failed"):
         # Errors outside of all tests.
-        counts.add("unhandled errors", "failed")
+        counts.add("unhandled errors", "failed", is_test=False)
     return counts
 
 
 def read_case_lists(data: bytes) -> RunCounts | None:
     """Read the JSON report of Mocha or RSpec."""
-    found = _read_json_object(data)
-    if found is None:
+    report = _read_json_object(data)
+    if report is None:
         return None
     counts = RunCounts()
-    if "examples" in found:
+    if "examples" in report:
         words: dict[str, Outcome] = {"passed": "passed", "failed": "failed"}
-        for case in found["examples"]:
+        for case in report["examples"]:
             outcome = words.get(case.get("status"), "skipped")
             if case.get("status") == "pending" and case.get("exception"):
                 outcome = "expected"
             counts.add(str(case.get("full_description") or ""), outcome)
-        if (found.get("summary") or {}).get("errors_outside_of_examples_count"):
-            counts.add("errors outside of examples", "failed")
+        if (report.get("summary") or {}).get("errors_outside_of_examples_count"):
+            counts.add("errors outside of examples", "failed", is_test=False)
         return counts
-    if "passes" not in found:
+    if "passes" not in report:
         return None
     groups: tuple[tuple[str, Outcome], ...] = (
         ("passes", "passed"),
@@ -201,39 +215,57 @@ def read_case_lists(data: bytes) -> RunCounts | None:
         ("pending", "skipped"),
     )
     for key, outcome in groups:
-        for case in found.get(key) or []:
+        for case in report.get(key) or []:
             counts.add(str(case.get("fullTitle") or ""), outcome)
     return counts
 
 
 def _read_json_object(data: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 _TAP = re.compile(r"^( *)(not )?ok +(\d+)(?: +-)? *(.*?)(?: +# *(SKIP|TODO)\b.*)?$", re.I)
+_TAP_TIME = re.compile(r"(?: # time=[\d.]+m?s)?(?: \{)?$")
+_TAP_TITLE = re.compile(
+    r"(?:# (?!tests? |pass|fail|skip|todo|ok$|time|Looks )(?P<group>.+)|(?P<file>\S.*?) \.{2,} *)$"
+)
+"""What prove writes before the lines of a file, and tape before those of a group."""
 
 
 def read_tap(data: bytes) -> RunCounts | None:
-    """Read TAP as Node's runner writes it: a test with subtests follows them, indented less.
+    """Read TAP: a test with subtests follows them, indented less, or stands before them.
 
     What has `type: 'suite'` is no test. A test that was cancelled is `not ok`.
     """
     text = data.decode(errors="replace")
-    counts, above, found = RunCounts(), dict[int, str](), False
-    lines = text.splitlines()
-    for place, line in enumerate(lines):
+    lines, has_subtests = (
+        text.splitlines(),
+        re.search(r"^ *# Subtest: |\{$", text, re.M) is not None,
+    )
+    counts, above, is_report = RunCounts(), dict[int, str](), False
+    planned, reported, names_seen = 0, 0, Counter[str]()
+    for place, printed in enumerate(lines):
+        line = _TAP_TIME.sub("", printed)
         if title := re.match(r"^( *)# Subtest: (.*)$", line):
             depth = len(title[1]) // 4
             above = {level: name for level, name in above.items() if level < depth}
             above[depth] = title[2]
+        elif not has_subtests and (title := _TAP_TITLE.match(line)):
+            above = {-2: title["file"]} if title["file"] else {**above, -1: title["group"]}
+        planned += int(plan[1]) if (plan := re.match(r"1\.\.(\d+)", line)) else 0
+        counts.ended = counts.ended and not line.startswith("Bail out!")
         if not (match := _TAP.match(line)):
-            found = found or line.startswith(("TAP version", "1.."))
+            is_report = is_report or line.startswith(("TAP version", "1.."))
             continue
-        found, depth = True, len(match[1]) // 4
+        is_report, depth = True, len(match[1]) // 4
+        reported += not depth
+        if printed.endswith("{"):
+            above = {level: name for level, name in above.items() if level < depth}
+            above[depth] = match[4]
         block = lines[place + 1 : place + 12]
         is_suite = any("type: 'suite'" in each for each in _tap_details(block))
         outcome: Outcome = "failed" if match[2] else "passed"
@@ -242,8 +274,11 @@ def read_tap(data: bytes) -> RunCounts | None:
         if is_suite and outcome == "passed":
             continue
         names = [name for level, name in sorted(above.items()) if level < depth]
-        counts.add(" > ".join([*names, match[4] or match[3]]), outcome)
-    return counts if found else None
+        name = " > ".join([*names, match[4] or match[3]])
+        names_seen[name] += not has_subtests
+        counts.add(f"{name} ({n})" if (n := names_seen[name]) > 1 else name, outcome)
+    counts.lost = max(0, planned - reported)
+    return counts if is_report else None
 
 
 def _tap_details(lines: list[str]) -> Iterable[str]:

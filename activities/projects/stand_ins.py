@@ -4,8 +4,6 @@ The first two are refused by their names and words. Whoever tests sees the third
 can fail at all is tried by `suite_probes`.
 """
 
-from __future__ import annotations
-
 import configparser
 import json
 import re
@@ -17,10 +15,10 @@ from typing import Any
 
 from activities.checkpoints import FileEntry, Files
 from activities.projects.runner_options import runner_option_fault
-from activities.projects.suite_probes import LANGUAGES, is_test_file, source_texts
+from activities.projects.tests_by_name import is_test_file, source_texts
 
 MODULES = frozenset({"pytest", "_pytest", "unittest", "coverage", "sitecustomize", "usercustomize"})
-NODE_RUNNERS = ("jest", "vitest", "mocha")
+NODE_RUNNERS = ("jest", "vitest", "mocha", "tap", "tape")
 HOOKS = (
     *("pytest_runtest_makereport", "pytest_runtest_protocol", "pytest_runtest_call"),
     *("pytest_runtestloop", "pytest_pyfunc_call", "pytest_runtest_logreport"),
@@ -56,6 +54,8 @@ DECIDERS: Mapping[str, tuple[str, ...]] = {
     "rspec": (".rspec", "spec_helper.rb", "rails_helper.rb", "Rakefile"),
     "ctest": ("CMakeLists.txt", "*.cmake"),
     "prove": (".proverc",),
+    "tap": (*_JS_DECIDERS, ".taprc"),
+    "tape": _JS_DECIDERS,
     "": ("Makefile", "makefile", "GNUmakefile", "*.mk", "sitecustomize.py", "*.pth"),
 }
 """Names of files that decide what a runner shows, by runner; those under an empty name decide for
@@ -112,24 +112,30 @@ def _replaced_runner(product: Files, entry: FileEntry, packages: set[str]) -> li
     if folder.endswith("node_modules/.bin") and name in NODE_RUNNERS:
         return [f"{path} would be run in place of the real {name}."]
     if name == "package.json":
-        found = _read_package(product, entry)
-        asked = {**_mapping(found, "dependencies"), **_mapping(found, "devDependencies")}
-        own = [n for n in NODE_RUNNERS if re.match(r"[.\w+]*:|[./]", str(asked.get(n, "")))]
-        if found.get("name") in NODE_RUNNERS or own:
-            return [f"{path} puts {own[0] if own else found['name']} in place of the real one."]
+        manifest = _read_package(product, entry)
+        dependencies = {
+            **_mapping(manifest, "dependencies"),
+            **_mapping(manifest, "devDependencies"),
+        }
+        replaced = [
+            n for n in NODE_RUNNERS if re.match(r"[.\w+]*:|[./]", str(dependencies.get(n, "")))
+        ]
+        if manifest.get("name") in NODE_RUNNERS or replaced:
+            name = replaced[0] if replaced else manifest["name"]
+            return [f"{path} puts {name} in place of the real one."]
     return []
 
 
 def _read_package(product: Files, entry: FileEntry) -> Mapping[str, Any]:
     try:
-        found = json.loads(product.read_entry(entry)) if entry.kind == "file" else {}
+        value = json.loads(product.read_entry(entry)) if entry.kind == "file" else {}
     except (ValueError, RecursionError):
-        found = {}
-    return found if isinstance(found, Mapping) else {}
+        value = {}
+    return value if isinstance(value, Mapping) else {}
 
 
-def _mapping(found: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = found.get(key)
+def _mapping(mapping: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = mapping.get(key)
     return part if isinstance(part, Mapping) else {}
 
 
@@ -144,7 +150,7 @@ def changed_deciders(
     accepted = {(each.path, each.id) for each in before.walk()} if before else set()
     names = {*runners, ""} if shared else runners
     patterns = [each for runner in sorted(names) for each in DECIDERS.get(runner, ())]
-    found = []
+    paths = []
     for entry in product.walk():
         name = entry.path.rpartition("/")[2]
         if entry.kind == "folder" or (entry.path, entry.id) in accepted:
@@ -153,8 +159,8 @@ def changed_deciders(
         # Tests import the file of their package first.
         in_tests = shared and name == "__init__.py" and is_test_file(entry.path) and entry.size > 0
         if in_tests or (is_decider and _decides(product, before, entry)):
-            found.append(entry.path)
-    return found
+            paths.append(entry.path)
+    return paths
 
 
 def _decides(product: Files, before: Files | None, entry: FileEntry) -> bool:
@@ -170,8 +176,8 @@ def _decides(product: Files, before: Files | None, entry: FileEntry) -> bool:
 def _deciding_part(product: Files, entry: FileEntry) -> Mapping[str, Any]:
     name = entry.path.rpartition("/")[2]
     if name == "package.json":
-        found = _read_package(product, entry)
-        return {key: found[key] for key in ("scripts", *NODE_RUNNERS, "ava") if key in found}
+        package = _read_package(product, entry)
+        return {key: package[key] for key in ("scripts", *NODE_RUNNERS, "ava") if key in package}
     return pytest_settings(product, entry)
 
 
@@ -210,8 +216,3 @@ def settings_fault(product: Files, before: Files | None) -> str:
         if fault := runner_option_fault("pytest", [str(word) for word in words]):
             return f"addopts of {entry.path} decides which tests run: {fault}"
     return ""
-
-
-def endings_of(runners: set[str]) -> frozenset[str]:
-    """Return the endings of the files that the tests of these runners are about."""
-    return frozenset().union(*(LANGUAGES.get(runner, frozenset()) for runner in runners))

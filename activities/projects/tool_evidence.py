@@ -4,8 +4,6 @@ The evidence is tool results in the conversation of a tester's job. Results from
 change of the files under test do not count.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -123,7 +121,7 @@ def _check_evidence_problems(check: Check, handoff: Handoff, evidence: Evidence)
     """Return why no tool result supports the verdict on a check; empty if one does."""
     runs = evidence.runs.get(check, [])
     tools = ", ".join(handoff.proof.get(check, [])) or "none"
-    way_out = "hand over a list with todo_write with a todo for it"
+    way_out = "make the call, or in a phase without that tool hand over a list for it (todo_write)"
     if not runs:
         return [
             f"The check {check} was not run: there is no result of a tool that does that "

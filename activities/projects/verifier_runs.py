@@ -5,27 +5,24 @@ failure, and so are tests that cannot fail. Any other one counts by its exit cod
 it must be as they were when the job began.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
 from activities.checkpoints import Files, Root
-from activities.commands.check_commands import CheckRunner, Finding
-from activities.commands.pipelines import simple_commands
+from activities.commands.check_commands import CheckRunner, Finding, simple_commands
 from activities.projects import stand_ins
 from activities.projects.command_following import MAKEFILES
-from activities.projects.proof_run import MOST_NAMES, JudgedRun, ProofRunner
+from activities.projects.lost_tests import MOST_NAMES
+from activities.projects.proof_run import JudgedRun, ProofRunner
 from activities.projects.runner_commands import (
     CommandRefused,
     runner_command_fault,
     split_runner_commands,
 )
 from config.schema.agent import AgentConfig
-from config.schema.agent_sections import Verifier
-from protocol.handoffs import Handoff, HandoffInputs
+from config.schema.work_checks import Verifier
 from protocol.proof import CheckCommand
 from protocol.short_text import first_few
 
@@ -68,15 +65,7 @@ class VerifierRunner:
         proving = ProofRunner(
             self.root, self.job, self.config.shell, "", sealed=tuple(self.config.sealed)
         )
-        handoff = Handoff(
-            id=f"{verifier.name}-verifier-1",
-            from_agent="project",
-            to_agent=self.config.name,
-            task=verifier.name,
-            inputs=HandoffInputs(commit=""),
-            report="" if ends_job else "verdict",
-        )
-        judged = JudgedRun(proving, files, self.start, handoff, command)
+        judged = JudgedRun(proving, files, self.start, command, is_tester=not ends_job)
         run = judged.judge("unit", None, ())
         if judged.ran.refused:
             # It leads to no known runner: its exit code counts.
@@ -136,16 +125,16 @@ def files_named(command: str) -> list[str]:
         parts = split_runner_commands(command)
     except CommandRefused:
         parts = simple_commands(command)
-    folder, found = "", list[str]()
+    folder, paths = "", list[str]()
     for words in parts:
         if words[0] == "cd" and len(words) == 2:
             folder = posixpath.normpath(posixpath.join(folder, words[1]))
             continue
-        found += [posixpath.join(folder, name) for name in MAKEFILES if words[0] in MAKES]
+        paths += [posixpath.join(folder, name) for name in MAKEFILES if words[0] in MAKES]
         program = words[0]
         if program.rpartition("/")[2] in INTERPRETERS:
             program = next((word for word in words[1:] if not word.startswith("-")), "")
         is_path = "/" in program or program.endswith((".sh", ".py", ".js", ".rb", ".pl"))
         if is_path and not program.startswith(("/", "~")) and "*" not in program:
-            found.append(posixpath.normpath(posixpath.join(folder, program)))
-    return found
+            paths.append(posixpath.normpath(posixpath.join(folder, program)))
+    return paths

@@ -1,44 +1,39 @@
 """Proves the work of a job on a repository by the repository's own tests.
 
-They are run on the untouched tree before the first model call. At the end they are run on what
-would be published, under the rules of `proof_run`; new tests also on the old code, where they have
-to fail.
+They were run on the untouched tree before the first model call (`start_tests`). At the end they are
+run on what would be published, under the rules of `proof_run`; new tests also on the old code,
+where they have to fail.
 """
-
-from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import Field
 
 from activities.checkpoints import Files, FilesError, Root
-from activities.job.activity_context import activity_job_id
+from activities.job.deliverables import is_named_unresolved
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.job.unresolved import is_named_unresolved
 from activities.projects import stand_ins
-from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.projects.proof_run import MOST_NAMES, JudgedRun, ProofRunner
+from activities.projects.change_review import ChangeReview
+from activities.projects.lost_tests import MOST_NAMES
+from activities.projects.project_repository import ProjectRepository
+from activities.projects.proof_run import JudgedRun, ProofRunner
 from activities.projects.repository_tests import find_test_command
-from activities.projects.setup_recipes import python_setup_recipe
-from activities.projects.suite_probes import changed_tests, is_test_file
-from config.schema.agent_sections import RepositoryTests
+from activities.projects.runner_reports import RunCounts
+from activities.projects.start_tests import NO_COMMAND, check_command, proof_runner
+from activities.projects.tests_by_name import changed_tests, is_test_file
+from config.schema.work_checks import RepositoryTests
 from protocol.data_model import Data
-from protocol.handoffs import Handoff, HandoffInputs
-from protocol.proof import AcceptedRun, CheckCommand, Proof
+from protocol.proof import AcceptedRun, Proof
 from protocol.repository_link import StartTests
-from protocol.short_text import first_few, one_line, shorten_to_end
+from protocol.short_text import first_few, one_line
 from protocol.tools import ToolRoute
 
-HANDOFF = "repository-tests-1"
-MOST_FAILED = 500
-"""Most tests that failed at the start which are kept by name."""
-MAX_SHOWN = 600
-"""Characters shown of the end of a run that could not be made."""
 MOST_CHANGED = 60
 MOST_RUNS = 2
 """Most runs of the tests on the work, if some fail."""
@@ -46,7 +41,6 @@ MOST_FLAKY = 20
 """Most tests that may have failed by chance."""
 NEW_TEST = "new test"
 """Name under which a job says in `unresolved` why no new test shows its change."""
-NO_COMMAND = "nothing in the repository says how its tests are run"
 _NO_CODE = re.compile(
     r"\.(?:md|rst|txt|adoc|html?|css|svg|png|jpe?g|gif|ya?ml|toml|cfg|ini|json|lock|csv|tsv|po|in)$"
     r"|(?:^|/)(?:docs?|licenses?|\.github)/|(?:^|/)[A-Z_.]+$"
@@ -55,8 +49,9 @@ _NO_CODE = re.compile(
 _LEFT_BEHIND = re.compile(r"\.(?:orig|rej|bak|old|swp|tmp|log|pyc|pyo)$|~$|(?:^|/)\.coverage$")
 """Files that tools and editors leave behind."""
 
-_TESTS_NAME = re.compile(r"(?:^|/)(?:[^/]*(?:test|spec)[^/]*|__init__)\.(?!log|txt|out)\w+$", re.I)
-"""Names of files with tests, which need no mention: they are run."""
+_LACKS_NAME = re.compile(r"(?:Attribute|Name|Import|ModuleNotFound|Type)Error\b|not loaded")
+_NAMED = re.compile(r"(?:['\"`]|undefined: )([\w.]+)")
+"""Errors of a test that uses what is not there, and how they name it."""
 
 
 class WorkProof(Data):
@@ -69,50 +64,6 @@ class WorkProof(Data):
     """Why the job may not end, for the model."""
     doubts: list[str] = Field(default_factory=list)
     """What a person is to decide on before it is pushed, one sentence each."""
-
-
-def run_start_tests(root: Root, snapshot: Snapshot) -> StartTests | None:
-    """Run the tests of the repository as it came; None for an agent that proves nothing by them."""
-    link, rules = snapshot.repository, snapshot.config.tests
-    if link is None or rules is None or snapshot.link:
-        return None
-    product = snapshot.files.subfolder(link.folder)
-    command = rules.command or find_test_command(product, link.origin.start.subfolder)
-    if not command:
-        return StartTests(why=NO_COMMAND)
-    tests = _try_tests(root, snapshot, product, command, rules)
-    if not tests.why or not rules.setup or snapshot.config.shell.setup:
-        return tests
-    inside = "/".join(filter(None, (link.folder, link.origin.start.subfolder)))
-    recipe = python_setup_recipe(snapshot.files.subfolder(inside), inside, command)
-    if not recipe or snapshot.config.shell.sandbox == "none":
-        return tests
-    installing = {"setup": recipe, "setup_sees": [f"{link.folder}/**"]}
-    snapshot.config.shell = snapshot.config.shell.model_copy(update=installing)
-    snapshot.pin_config(snapshot.config)
-    return _try_tests(root, snapshot, product, command, rules)
-
-
-def _try_tests(
-    root: Root, snapshot: Snapshot, product: Files, command: str, rules: RepositoryTests
-) -> StartTests:
-    runner, check = _proof_runner(root, snapshot), _check_command(command, rules)
-    try:
-        ran = runner.run_command(product, check)
-    except FilesError as problem:
-        return StartTests(command=command, why=f"it cannot be run: {problem}")
-    counts = ran.counts
-    if ran.refused or ran.trouble or counts is None or not counts.named("passed"):
-        how = ran.refused or ran.trouble or f"no test passed (exit code {ran.exit_code})"
-        printed = shorten_to_end(ran.output.strip(), MAX_SHOWN)
-        return StartTests(command=command, why=f"{how}{f'; it printed: {printed}' * bool(printed)}")
-    runner.passing_tests(product, check, ran)
-    return StartTests(
-        command=command,
-        passed=len(counts.named("passed")),
-        skipped=len(counts.named("skipped")),
-        failed=sorted(counts.named("failed"))[:MOST_FAILED],
-    )
 
 
 def add_work_proof_time(routes: list[ToolRoute], snapshot: Snapshot) -> list[ToolRoute]:
@@ -164,7 +115,7 @@ def prove_work(
     store = snapshot.files.store
     published = repository.tree_id(link.published or link.commit)
     work = _Work(
-        _proof_runner(root, snapshot),
+        proof_runner(root, snapshot),
         snapshot,
         rules,
         link.tests,
@@ -190,8 +141,8 @@ def _work_key(snapshot: Snapshot, tree: str, call: dict[str, object]) -> str:
     link, config = snapshot.repository, snapshot.config
     said = [call.get(name) or "" for name in ("summary", "notes", "deliverables", "unresolved")]
     rules = config.tests.model_dump_json() if config.tests else ""
-    asked = (tree, link.commit if link else "", rules, config.shell.model_dump_json(), repr(said))
-    return f"work-{hashlib.sha256(chr(0).join(asked).encode()).hexdigest()}"
+    parts = (tree, link.commit if link else "", rules, config.shell.model_dump_json(), repr(said))
+    return f"work-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()}"
 
 
 @dataclass(frozen=True)
@@ -246,10 +197,10 @@ class _Work:
         return list(map(str, listed)) if isinstance(listed, list) else []
 
     def prove(self) -> WorkProof:
-        if left := self._unnamed_files():
+        if unnamed := self._unnamed_files():
             return WorkProof(
-                problem=f"These new files are in no deliverable: {first_few(left, 20)}. Name those "
-                "that belong to the change in `deliverables`, and delete the others."
+                problem=f"These new files are in no deliverable: {first_few(unnamed, 20)}. Name "
+                "those that belong to the change in `deliverables`, and delete the others."
             )
         if replaced := stand_ins.find_stand_ins(self.product, self.before):
             return WorkProof(problem=" ".join(replaced))
@@ -260,8 +211,7 @@ class _Work:
         if self.start.why and judged.ran.counts is None:
             return WorkProof(doubts=[f"Nothing was proved: {run.why}, as at the start."])
         doubts = [f"{one_line(each, 300)}." for each in run.shown]
-        if rewritten := self._rewritten_tests():
-            doubts.append(f"Tests that were there say something else: {first_few(rewritten, 10)}.")
+        doubts += [f"{text}: {first_few(names, 10)}." for text, names in self._reviewed() if names]
         if run.passed:
             run.why = self._unshown_change(judged, doubts)
         if run.why:
@@ -286,29 +236,46 @@ class _Work:
             command=command,
             tests=self.start.passed + len(self.start.failed),
             skipped=self.start.skipped,
-            feature=HANDOFF.rsplit("-", 2)[0],
+            expected=self.start.expected,
         )
-        inputs = HandoffInputs(commit="")
-        handoff = Handoff(id=HANDOFF, from_agent="", to_agent="mender", task="tests", inputs=inputs)
         known = frozenset(self.start.failed)
-        for left in reversed(range(MOST_RUNS)):
+        for runs_left in reversed(range(MOST_RUNS)):
             judged = JudgedRun(
                 self.runner,
                 self.product,
                 self.before,
-                handoff,
-                _check_command(command, self.rules),
+                check_command(command, self.rules),
                 known_failures=known,
             )
             run = judged.judge("unit", None if self.start.why else accepted, self.unresolved)
             counts = judged.ran.counts
             failed = len(counts.named("failed")) if counts else 0
-            if not left or run.passed or not counts or not 0 < failed <= MOST_FLAKY:
+            if not runs_left or run.passed or not counts or not 0 < failed <= MOST_FLAKY:
                 break
             untouched = self.runner.run_command(self.before, judged.command).counts
             known |= set(counts.named("passed"))
             known |= set(untouched.named("failed")) if untouched else set()
         return judged, run
+
+    @cached_property
+    def review(self) -> ChangeReview:
+        return ChangeReview(self.product, self.before, [each.path for each in self.changes])
+
+    @cached_property
+    def tests(self) -> list[str]:
+        """The changed files that belong to the tests and to nothing else."""
+        used = self.review.used_as_code()
+        return [each for each in self.review.paths if is_test_file(each) and each not in used]
+
+    def _reviewed(self) -> list[tuple[str, list[str]]]:
+        """Return what people have to look at, each with what was found."""
+        review = self.review
+        return [
+            ("Tests that were there say something else", self._rewritten_tests()),
+            ("Named like tests, and used by the product", sorted(review.used_as_code())),
+            ("Changed lines compare with values of the tests", review.special_cases(self.tests)),
+            ("Tests replace parts of the product", review.replaced_parts(self.tests)),
+        ]
 
     def _unnamed_files(self) -> list[str]:
         """Return new files that the job neither names nor has as tests, and what tools left."""
@@ -317,7 +284,7 @@ class _Work:
         named = [str(each).strip("/") for each in listed] if isinstance(listed, list) else []
         folder = link.folder if link else ""
         named = [each.removeprefix(f"{folder}/") for each in named if each != folder]
-        told = f"{self.call.get('summary', '')} {self.call.get('notes', '')}"
+        statement = f"{self.call.get('summary', '')} {self.call.get('notes', '')}"
         return [
             each.path
             for each in self.changes
@@ -326,41 +293,42 @@ class _Work:
             and (
                 (_LEFT_BEHIND.search(each.path) and not is_test_file(each.path))
                 or not (
-                    (is_test_file(each.path) and _TESTS_NAME.search(each.path))
+                    (each.path in self.tests and self.review.serves_tests(each.path))
                     or any(f"{each.path}/".startswith(f"{name}/") for name in named)
-                    or each.path in told
+                    or each.path in statement
                 )
             )
         ]
 
     def _rewritten_tests(self) -> list[str]:
         """Return tests that were there and were changed: whether they ask for less, people see."""
+        test_ids = {entry.id for path in self.tests if (entry := self.product.entry(path))}
         return [
             name
             for each in self.changes
             if not each.is_new and is_test_file(each.path) and (each.removed or each.is_gone)
+            if not (
+                each.is_gone and (entry := self.before.entry(each.path)) and entry.id in test_ids
+            )
             for name in changed_tests(self.before, self.product, each.path)
         ]
 
     def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> str:
         """Return why no test shows the change of the code; empty if one does, or none has to."""
-        code = [
-            each.path
-            for each in self.changes
-            if not is_test_file(each.path) and not _NO_CODE.search(each.path)
-        ]
+        changed = [each for each in self.review.code() if each not in self.tests]
+        code = [each for each in changed if not _NO_CODE.search(each)]
         if not code:
             doubts.append("No code was changed, so that no test shows the change.")
             return ""
-        if self._tests_of_change(judged):
+        if red := self._tests_of_change(judged):
+            doubts += self._lacking_names(red)
             return ""
         if is_named_unresolved(NEW_TEST, NEW_TEST, self.unresolved):
             doubts.append("No test shows the change; the job says why in what is unresolved.")
             return ""
-        changed = [each.path for each in self.changes if is_test_file(each.path)]
         tried = (
-            f"the tests in {first_few(changed, MOST_NAMES)} pass on the old code as well"
-            if changed
+            f"the tests in {first_few(self.tests, MOST_NAMES)} pass on the old code as well"
+            if self.tests
             else "no test was added or changed"
         )
         return (
@@ -369,46 +337,53 @@ class _Work:
             f"`unresolved` that begins with `{NEW_TEST}:` and says why is shown to a person"
         )
 
-    def _tests_of_change(self, judged: JudgedRun) -> list[str]:
-        """Return the tests that pass now and did not on the old code with the new tests."""
+    def _lacking_names(self, red: Mapping[str, str]) -> list[str]:
+        """Return that tests fail on the old code only for names that it has not, if that is so.
+
+        Of a name that the instructions give, nothing else can be shown.
+        """
+        if not all(map(_LACKS_NAME.match, red.values())):
+            return []
+        names = self.review.new_names(" ".join(_NAMED.findall(" ".join(red.values()))))
+        if not names or self.review.new_names(self.snapshot.read_text("instructions.md")) & names:
+            return []
+        return [
+            "The new tests fail on the old code only since it has no "
+            f"{first_few(sorted(names), MOST_NAMES)}: none shows what it did wrong."
+        ]
+
+    def _tests_of_change(self, judged: JudgedRun) -> dict[str, str]:
+        """Return the tests that pass now and did not on the old code with the new tests, each with
+        its error there.
+        """
         counts, command = judged.ran.counts, judged.command
         if counts is None:
-            return []
+            return {}
         old = self.before
-        for each in self.changes:
-            if not is_test_file(each.path):
-                continue
-            if each.is_gone:
-                old = old.delete(each.path)
-            elif (entry := self.product.entry(each.path)) and entry.kind == "file":
+        for path in self.tests:
+            if (entry := self.product.entry(path)) is None:
+                old = old.delete(path)
+            elif entry.kind == "file":
                 data = self.product.read_entry(entry)
-                old = old.write(each.path, data, executable=entry.executable)
+                old = old.write(path, data, executable=entry.executable)
         passed, red = counts.named("passed"), set(self.start.failed)
         known = red.union(judged.runner.passing_tests(self.before, command))
         fresh = [name for name in passed if name not in known]
         if fresh and old.id == self.before.id:
-            # Tests within the code itself, as in Rust: they cannot be tried without it.
-            return fresh
+            # Tests within the code itself, as in Rust, are not known by their files, and cannot be
+            # tried without it.
+            earlier = judged.runner.run_command(self.before, command).counts or RunCounts()
+            return {name: "" for name in fresh if earlier.outcomes.get(name) != "passed"}
 
-        def failing(names: Sequence[str], *, missing: bool = False) -> list[str]:
-            ran = judged.runner.run_command(old, command).counts if names else None
-            bad = set(ran.named("failed")) if ran else set()
-            seen = ran.outcomes if ran else {}
-            return [name for name in names if name in bad or (missing and name not in seen)]
+        def failing(names: Collection[str], *, missing: bool = False) -> dict[str, str]:
+            ran = judged.runner.run_command(old, command) if names else None
+            run_counts = ran.counts if ran and ran.counts else RunCounts()
+            others = " ".join([ran.output, *run_counts.errors.values()]) if ran else ""
+            errors = {name: run_counts.errors.get(name, "") for name in run_counts.named("failed")}
+            lost = dict.fromkeys(names if missing else (), f"not loaded: {others}")
+            errors |= {name: why for name, why in lost.items() if name not in run_counts.outcomes}
+            return {name: errors[name] for name in names if name in errors}
 
         # A test that was there may fail by chance, but hardly twice.
         others = known if old.id != self.before.id else red
         return failing(fresh, missing=True) or failing(failing([n for n in passed if n in others]))
-
-
-def _proof_runner(root: Root, snapshot: Snapshot) -> ProofRunner:
-    link, config = snapshot.repository, snapshot.config
-    assert link is not None
-    cache = ResultCache(project_repository_path(root, link.owner))
-    return ProofRunner(
-        root, activity_job_id(), config.shell, link.folder, cache, sealed=tuple(config.sealed)
-    )
-
-
-def _check_command(command: str, rules: RepositoryTests) -> CheckCommand:
-    return CheckCommand(command=command, seconds=rules.seconds, by_person=True)

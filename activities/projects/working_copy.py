@@ -23,6 +23,14 @@ from protocol.repository_link import RepositoryLink
 
 SHOWN_GIT, OBJECTS = "/git", "/git-objects"
 """Paths in the sandbox of the git folder and of the project's objects."""
+CONFIG = """\
+[core]
+	repositoryformatversion = 0
+	bare = false
+[diff]
+	ignoreSubmodules = all
+"""
+"""Submodules are not fetched, which the agent has not to answer for."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ def _make_working_copy_git(
     (draft / "refs" / "heads" / MAIN).write_text(f"{commit}\n")
     objects_path = OBJECTS if confined else repository.path / "objects"
     (draft / "objects" / "info" / "alternates").write_text(f"{objects_path}\n")
-    (draft / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+    (draft / "config").write_text(CONFIG)
     if (shallow := repository.path / "shallow").exists():
         shutil.copyfile(shallow, draft / "shallow")
     index = pygit2.Index(str(draft / "index"))

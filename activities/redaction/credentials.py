@@ -5,8 +5,6 @@ named by the configuration, passwords within addresses, and the headers sent by 
 and metrics.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -125,7 +123,8 @@ def _credential_values(named: int) -> list[str]:
         if "://" in value:
             for password in _IN_ADDRESS.findall(value):
                 values |= {password, unquote(password)}
-    return sorted(filter(_is_distinctive_credential, values), key=len, reverse=True)
+    distinctive = [x for x in values if len(x) >= (WORD if x.isalpha() else MIN_CHARACTERS)]
+    return sorted(distinctive, key=len, reverse=True)
 
 
 @lru_cache(maxsize=1)
@@ -140,10 +139,6 @@ def _json_credential_values(named: int) -> list[bytes]:
 
 def _escape_credential_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]
-
-
-def _is_distinctive_credential(value: str) -> bool:
-    return len(value) >= (WORD if value.isalpha() else MIN_CHARACTERS)
 
 
 def encode_without_credentials(value: Any) -> bytes:

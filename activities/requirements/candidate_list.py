@@ -1,11 +1,9 @@
 """The candidates of all documents, as JSON for programs and Markdown for people."""
 
-from __future__ import annotations
-
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from activities.checkpoints import Files
-from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.requirements.requirement_files import read_workspace_list
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.text.numbering import Entry
 from activities.text.safe_text import as_readable_json
@@ -28,6 +26,8 @@ class ListedEntry(BaseModel):
     page: int
     section: str = ""
     passages: list[str]
+    rest: str = ""
+    """What of it stands on the next page."""
 
 
 class DocumentCandidates(BaseModel):
@@ -49,24 +49,11 @@ def read_candidates(files: Files) -> list[DocumentCandidates]:
     Raises:
         InvalidWorkspaceFile: The file does not have our format; the message names the place.
     """
-    if files.entry(JSON_PATH) is None:
-        return []
-    try:
-        return _FILE.validate_json(files.read(JSON_PATH))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise InvalidWorkspaceFile(
-            f"{JSON_PATH}: {where}: {first['msg']}. Mend it, or move it away."
-        ) from None
+    return read_workspace_list(files, JSON_PATH, _FILE) or []
 
 
 def put_candidates(
-    files: Files,
-    document: str,
-    candidates: list[Candidate],
-    entries: list[Entry],
-    threshold: float,
+    files: Files, document: str, candidates: list[Candidate], entries: list[Entry], threshold: float
 ) -> Files:
     """Write both files, with these as the document's candidates in place of earlier ones.
 
@@ -76,16 +63,10 @@ def put_candidates(
     Raises:
         InvalidWorkspaceFile: As `read_candidates`.
     """
-    rows = [each.model_dump() for each in candidates]
-    entry = DocumentCandidates.model_validate(
-        {
-            "document": document,
-            "candidates": rows,
-            "numbers": [
-                {"id": e.id, "page": e.page, "section": e.section, "passages": list(e.passages)}
-                for e in entries
-            ],
-        }
+    entry = DocumentCandidates(
+        document=document,
+        candidates=[ListedCandidate(**each.model_dump()) for each in candidates],
+        numbers=[ListedEntry.model_validate(each, from_attributes=True) for each in entries],
     )
     every = {each.document: each for each in read_candidates(files)} | {document: entry}
     content = [each.model_dump() for each in every.values()]
@@ -112,6 +93,7 @@ def describe_candidate(candidate: Candidate, most: int | None = None) -> str:
 def describe_entry(entry: Entry | ListedEntry, most: int | None = None) -> str:
     """Describe an entry that the document numbers on one line, cut to `most` characters."""
     text = " ¶ ".join(" ".join(passage.split()) for passage in entry.passages)
+    text += f" [goes on on p.{entry.page + 1}: {entry.rest}]" if entry.rest else ""
     return f"number {entry.id} · p.{entry.page} · {one_line(text, most) if most else text}"
 
 

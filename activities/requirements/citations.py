@@ -1,15 +1,11 @@
 """Citations: quotes that the system has verified at the place the agent gives."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import (
-    DocumentError,
-    Page,
-    find_page,
+from activities.documents.pages import DocumentError, Page, find_page
+from activities.documents.quotes import (
     find_quoted_passage,
     is_short_quote,
     nearest_quoted_passage,

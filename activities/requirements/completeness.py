@@ -4,17 +4,15 @@ The sample is of the sentences that nothing cites. It is drawn by a seed, read b
 person, and says how many requirements may be missed at most.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import random
 from collections.abc import Sequence
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from activities.checkpoints import Files
-from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.requirements.requirement_files import read_workspace_list
 from activities.text.safe_text import as_readable_json
 from protocol.data_model import Data
 
@@ -115,14 +113,14 @@ class DocumentDecisions(Data):
             enough = max(
                 enough, min(MAX_SAMPLE, _least_sample(last.population, share * found, risk))
             )
-        wanted = first if new else enough - len(last.drawn)
-        if wanted <= 0:
+        missing = first if new else enough - len(last.drawn)
+        if missing <= 0:
             return 0
         known = {(each.page, each.text) for each in last.drawn}
         rest = [each for each in untouched if each not in known]
         said = [str(len(self.rounds)), str(len(last.drawn)), *(text for _, text in untouched)]
         seed = hashlib.sha256("\0".join(said).encode(errors="replace")).digest()
-        chosen = random.Random(seed).sample(range(len(rest)), min(wanted, len(rest)))
+        chosen = random.Random(seed).sample(range(len(rest)), min(missing, len(rest)))
         chosen.sort()
         count = sum(len(each.drawn) for each in self.rounds)
         last.drawn += [
@@ -133,7 +131,6 @@ class DocumentDecisions(Data):
 
 
 def risk_of_round(number: int) -> float:
-    """Return the risk of a round, counted from 1."""
     return RISKS[0] if number == 1 else RISKS[1] / 2 ** (number - 2)
 
 
@@ -184,15 +181,9 @@ _FILE = TypeAdapter(list[DocumentDecisions])
 
 def read_decisions(files: Files) -> dict[str, DocumentDecisions]:
     """Return the decisions by document. Raises InvalidWorkspaceFile if they cannot be read."""
-    if files.entry(PATH) is None:
-        return {}
-    try:
-        return {each.document: each for each in _FILE.validate_json(files.read(PATH))}
-    except ValidationError as error:
-        raise InvalidWorkspaceFile(f"{PATH}: {error.errors()[0]['msg']}") from None
+    return {each.document: each for each in read_workspace_list(files, PATH, _FILE) or []}
 
 
 def put_decisions(files: Files, decisions: dict[str, DocumentDecisions]) -> Files:
-    """Replace the file."""
     content = [decisions[name].model_dump(exclude_defaults=True) for name in sorted(decisions)]
     return files.write(PATH, as_readable_json(content).encode())

@@ -5,13 +5,10 @@ binding sentences; and a sample of the sentences that nothing cites. All is foun
 text, since agents may edit the list of candidates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from activities.documents import FoldedPage
-from activities.documents.quotes import Span
+from activities.documents.quotes import FoldedPage, Span
 from activities.requirements.completeness import DocumentDecisions
 from activities.requirements.document_view import LEAST_WORDS, DocumentView, sentence_as_candidate
 from activities.requirements.requirement import Requirement, normalized_words
@@ -21,11 +18,9 @@ from activities.requirements.text.numbering import Entry, NumberClass
 from activities.requirements.text.sentences import cut_sentence
 from activities.requirements.versions import KeptRequirement
 
-ALARM_SHARE = 0.05
-ALARM_SENTENCES = 20
-"""From so many sentences on, a share says something."""
 Quotes = Mapping[tuple[str, int], Sequence[str]]
 """Quotes by document and page."""
+_PageSpan = tuple[int, Span]
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,6 @@ class DocumentCoverage:
     """The ground on which a document is complete, or what is open of it."""
 
     path: str
-    sentences: int
-    """Number of all sentences, without headings."""
     binding: int
     cited: int
     set_aside: int
@@ -57,18 +50,6 @@ class DocumentCoverage:
     out_of_scope: bool
     untouched: int
     """Number of sentences that nothing cites, as long as no sample was drawn; else 0."""
-
-    @property
-    def alarm(self) -> str:
-        """Why the words of the document prove little; empty if they are enough."""
-        if self.numbers or self.sentences < ALARM_SENTENCES:
-            return ""
-        if self.binding >= ALARM_SHARE * self.sentences:
-            return ""
-        return (
-            f"only {self.binding:,} of its {self.sentences:,} sentences bind by their words, so "
-            "its requirements may be told in another form: look at its numbers and read a page"
-        )
 
     @property
     def sample_fault(self) -> str:
@@ -108,17 +89,19 @@ class DocumentCoverage:
         if not read:
             return f"{of} so far, and {len(last.unread):,} wait for judge_sample"
         if read == last.population and not last.hits:
+            if read == 1:
+                return "the one sentence that nothing cites was read: it is no requirement"
             return f"all {read:,} sentences that nothing cites were read: none is a requirement"
         if last.hits:
             return f"{of}, {len(last.hits):,} of them requirements"
-        found = self.found / max(1, self.found + self.decisions.missed)
+        recall = self.found_count / max(1, self.found_count + self.decisions.missed)
         return (
             f"{of}: at most {_percent(self.decisions.bound)} are requirements, so at least "
-            f"{int(found * 100)} % of them are found (95 %)"
+            f"{int(recall * 100)} % of them are found (95 %)"
         )
 
     @property
-    def found(self) -> int:
+    def found_count(self) -> int:
         """How many passages with requirements are cited."""
         return max(self.cited, sum(each.cited for each in self.numbers))
 
@@ -149,8 +132,6 @@ def _percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage of all documents."""
-
     documents: list[DocumentCoverage] = field(default_factory=list)
     set_aside: dict[int, int] = field(default_factory=dict)
     """Number of sentences and numbers that each rule sets aside, by the rule's index."""
@@ -205,14 +186,11 @@ def measure_coverage(
     for view in views:
         candidates = view.candidates
         refuted = refuted_rules(view, rules)
-        touched = _touched_passages(view, [(each.page, each.text) for each in candidates], quotes)
-        reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
-        # A sentence that introduces a list is covered once one of its items is cited.
-        cited = reached | _lead_ids(candidates, reached)
+        cited, reached = _cited_candidates(view, quotes)
         binding = [each for each in candidates if each.binds]
         weaker += sum(not each.binds and each.id not in reached for each in candidates)
-        left = [each for each in binding if each.id not in cited]
-        uncovered = [each for each in left if not rule_for(view.path, each)]
+        uncited = [each for each in binding if each.id not in cited]
+        uncovered = [each for each in uncited if not rule_for(view.path, each)]
         decided = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
         out_of_scope = any(
             rule.document == view.path and rule.takes_whole_document for rule in rules
@@ -220,10 +198,9 @@ def measure_coverage(
         documents.append(
             DocumentCoverage(
                 path=view.path,
-                sentences=sum(not each.is_heading for each in view.statements.in_order),
                 binding=len(binding),
-                cited=len(binding) - len(left),
-                set_aside=len(left) - len(uncovered),
+                cited=len(binding) - len(uncited),
+                set_aside=len(uncited) - len(uncovered),
                 uncovered=uncovered,
                 numbers=[
                     _cover_numbers(view, each, quotes, rule_for) for each, yes in decided if yes
@@ -262,23 +239,25 @@ def covered_candidates(
     view: DocumentView, requirements: Iterable[Requirement | KeptRequirement]
 ) -> set[str]:
     """Return the ids of the candidates that these requirements cite."""
+    return _cited_candidates(view, quotes_by_page(requirements))[0]
+
+
+def _cited_candidates(view: DocumentView, quotes: Quotes) -> tuple[set[str], set[str]]:
+    """Return the ids of the candidates that are cited, and of those that a quote touches.
+
+    A sentence that introduces a list is cited once one of its items is.
+    """
     candidates = view.candidates
-    passages = [(each.page, each.text) for each in candidates]
-    touched = _touched_passages(view, passages, quotes_by_page(requirements))
+    touched = _touched_passages(view, [(each.page, each.text) for each in candidates], quotes)
     reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
-    return reached | _lead_ids(candidates, reached)
-
-
-def _lead_ids(candidates: Sequence[Candidate], reached: Set[str]) -> set[str]:
-    """Return the lead-ins, and theirs, of the lists of which an item is cited."""
     lead_of = {each.id: each.lead for each in candidates}
-    leads: set[str] = set()
+    cited = set(reached)
     for id in reached:
         lead = lead_of.get(id)
-        while lead and lead not in leads:
-            leads.add(lead)
+        while lead and lead not in cited:
+            cited.add(lead)
             lead = lead_of.get(lead)
-    return leads
+    return cited, reached
 
 
 def untouched_sentences(
@@ -326,7 +305,6 @@ def untouched_sentences(
 
 
 def quotes_by_page(requirements: Iterable[Requirement | KeptRequirement]) -> Quotes:
-    """Return all quotes of the requirements."""
     quotes: dict[tuple[str, int], list[str]] = {}
     for citation in (each for requirement in requirements for each in requirement.citations):
         quotes.setdefault((citation.document, citation.page), []).append(citation.quote)
@@ -348,9 +326,11 @@ def _cover_numbers(
         for span in spans:
             first_of.setdefault(span, owner)
     cited = set(first_of.values())
-    left = [entry for entry in numbers.entries if entry.id not in cited]
-    open_ = [entry for entry in left if not sets_aside(view.path, entry)]
-    return NumberCoverage(numbers, len(numbers.entries) - len(left), len(left) - len(open_), open_)
+    uncited = [entry for entry in numbers.entries if entry.id not in cited]
+    open_ = [entry for entry in uncited if not sets_aside(view.path, entry)]
+    return NumberCoverage(
+        numbers, len(numbers.entries) - len(uncited), len(uncited) - len(open_), open_
+    )
 
 
 def _touched_passages(
@@ -368,11 +348,10 @@ def _touched_passages(
         folded = FoldedPage(page.text)
         spans = [span for quote in set(page_quotes) for span in folded.find_spans(quote)]
         for place in by_page[page.number]:
-            own = folded.find_spans(passages[place][1])
+            own_spans = folded.find_spans(passages[place][1])
             touched[place] = [
-                (page.number, span) for span in spans if any(each.touches(span) for each in own)
+                (page.number, span)
+                for span in spans
+                if any(each.touches(span) for each in own_spans)
             ]
     return touched
-
-
-_PageSpan = tuple[int, Span]

@@ -1,12 +1,11 @@
 """A document with what was decided about it, and the sentences that count as candidates of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from activities.documents import Page
+from activities.documents.pages import Page
 from activities.requirements.completeness import DocumentDecisions, SampledSentence
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate, Form
 from activities.requirements.text.numbering import Entry, NumberClass
@@ -15,6 +14,9 @@ from activities.requirements.text.statements import DocumentStatements, statemen
 from activities.text.indicators import shipped_indicators
 from config.schema.agent_sections import AgentSettings
 
+ALARM_SHARE = 0.05
+ALARM_SENTENCES = 20
+"""From so many sentences on, a share says something."""
 LEAST_WORDS = 3
 OWN_FORMS = frozenset(("words", "order", "item"))
 """Forms by which a sentence binds by itself, and not by likeness to others."""
@@ -23,6 +25,8 @@ LABEL_WORDS = 2
 MAX_PASSAGES = 8
 """Passages of a candidate: lists in lists have several lead-ins."""
 MAX_WIDENED = 400
+BESIDE = 0.5
+"""What the confidence in a sentence is multiplied with that stands beside the entries."""
 _WILL = re.compile(r"\b(?:will|won['\u2019]t)\b")
 _STATEMENT = re.compile(
     r"(?:(?:The|Each|Every|All|An?|Der|Die|Das|Jede[rs]?|Ein|Eine)\s+)?[A-Z\u00c4\u00d6\u00dc][\w-]*(?:\s+[\w-]+){0,3}?"
@@ -32,8 +36,6 @@ _STATEMENT = re.compile(
 
 @dataclass(frozen=True)
 class DocumentView:
-    """A document with what was decided about it."""
-
     path: str
     pages: Sequence[Page]
     decisions: DocumentDecisions
@@ -53,10 +55,60 @@ class DocumentView:
     def statements(self) -> DocumentStatements:
         return statements_of(self.pages)
 
-    @property
+    @cached_property
     def candidates(self) -> list[Candidate]:
-        """The candidates by their words, and those that a sample or a form of the job adds."""
+        """The candidates by their words, and those that a sample or a form of the job adds.
+
+        In a catalogue, what stands outside of its entries explains them: it is less sure.
+        """
+        return [
+            each.model_copy(update={"confidence": round(each.confidence * BESIDE, 2)})
+            if each.id in self.beside
+            else each
+            for each in self._all_candidates
+        ]
+
+    @cached_property
+    def _all_candidates(self) -> list[Candidate]:
         return [*self.statements.candidates, *self._widened()]
+
+    @cached_property
+    def beside(self) -> set[str]:
+        """The candidates outside of the entries of a catalogue; empty if it is none.
+
+        A catalogue has more entries that are requirements than binding sentences outside of them.
+        What stands in the row of an entry, in a column that explains it, is no such sentence.
+        """
+        entries = {
+            entry.id: entry
+            for numbers in self.statements.number_classes
+            if self.are_requirements(numbers)
+            for entry in numbers.entries
+        }
+        words: dict[int, list[str]] = {}
+        for entry in entries.values():
+            words.setdefault(entry.page, []).extend(entry.passages)
+        outside = [
+            each
+            for each in self._all_candidates
+            if each.form != "sampled"
+            and not any(each.text in passage for passage in words.get(each.page, []))
+        ]
+        binding = sum(each.binds and each.number not in entries for each in outside)
+        return {each.id for each in outside} if binding < len(entries) else set()
+
+    @property
+    def alarm(self) -> str:
+        """Why the words of the document prove little; empty if they are enough."""
+        count = sum(not each.is_heading for each in self.statements.in_order)
+        binding = sum(each.binds for each in self.candidates)
+        numbered = any(self.are_requirements(each) for each in self.statements.number_classes)
+        if numbered or count < ALARM_SENTENCES or binding >= ALARM_SHARE * count:
+            return ""
+        return (
+            f"only {binding:,} of its {count:,} sentences bind by their words, so its requirements "
+            "may be told in another form: read a page, and see settings.forms and decide_numbers"
+        )
 
     def passages_of(self, id: str) -> list[tuple[int, str]]:
         """Return page and words of a candidate, with those before its list, or of a number.
@@ -64,20 +116,24 @@ class DocumentView:
         Of a candidate in an entry that is a requirement by its number, all words of the entry.
         """
         named = {each.id: each for each in self.candidates}
-        if found := named.get(id):
-            entry = self.entry(found.number)
-            if entry and self.is_ledger(entry) and any(found.text in p for p in entry.passages):
-                return [(entry.page, passage) for passage in entry.passages]
-            rest = [(found.page + 1, found.rest)] if found.rest else []
-            passages = [(found.page, found.text), *rest]
-            above: Candidate | None = found
-            while above and above.lead_in and len(passages) < MAX_PASSAGES:
-                if len(above.lead_in.split()) > LABEL_WORDS:
-                    passages.insert(0, (above.lead_page, above.lead_in))
-                above = named.get(above.lead or "")
-            return passages
-        entry = self.entry(id)
-        return [(entry.page, passage) for passage in entry.passages] if entry else []
+        candidate = named.get(id)
+        entry = self.entry(candidate.number if candidate else id)
+        if entry and (
+            candidate is None
+            or (self.is_ledger(entry) and any(candidate.text in part for part in entry.passages))
+        ):
+            passages = [(entry.page, passage) for passage in entry.passages]
+            return passages + ([(entry.page + 1, entry.rest)] if entry.rest else [])
+        if candidate is None:
+            return []
+        passages = [(candidate.page, candidate.text)]
+        passages += [(candidate.page + 1, candidate.rest)] if candidate.rest else []
+        above: Candidate | None = candidate
+        while above and above.lead_in and len(passages) < MAX_PASSAGES:
+            if len(above.lead_in.split()) > LABEL_WORDS:
+                passages.insert(0, (above.lead_page, above.lead_in))
+            above = named.get(above.lead or "")
+        return passages
 
     def is_ledger(self, entry: Entry) -> bool:
         """Whether the entries of its class are requirements."""
@@ -124,7 +180,7 @@ class DocumentView:
         exact = {(each.page, each.text) for each in hits}
         sections = {each.section for each in sentences if (each.page, each.text) in exact} - {""}
         begins = {_beginning(each.text) for each in hits} - {""}
-        found = []
+        candidates = []
         for number, each in enumerate(sentences):
             text = cut_sentence(each.text, MAX_TEXT)
             if each.is_heading or len(text.split()) < LEAST_WORDS or (each.page, text) in known:
@@ -141,8 +197,8 @@ class DocumentView:
             ):
                 form = "statement"
             if form:
-                found.append(sentence_as_candidate(first + number, each, text, form))
-        return found[:MAX_WIDENED]
+                candidates.append(sentence_as_candidate(first + number, each, text, form))
+        return candidates[:MAX_WIDENED]
 
 
 def sentence_as_candidate(number: int, sentence: Sentence, text: str, form: Form) -> Candidate:

@@ -1,7 +1,5 @@
 """Export of requirements: Markdown pages, a table, CSV rows."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -9,6 +7,7 @@ from io import StringIO
 
 from activities.requirements.requirement import Citation, Requirement, place_word
 from activities.requirements.requirement_store import StoredRequirement
+from protocol.short_text import table_cell
 
 COLUMNS = (
     "id", "source_id", "force", "type", "text", "document", "digest", "section", "place", "page",
@@ -23,7 +22,7 @@ def requirements_as_pages(
     statements: Sequence[str],
     set_aside: Sequence[str],
     sample: Sequence[str],
-    kept: Sequence[str] = (),
+    kept_lines: Sequence[str] = (),
 ) -> str:
     """Return a Markdown page of requirements with their passages, grouped by source in the order in
     which the sources first appear.
@@ -46,8 +45,8 @@ def requirements_as_pages(
         for citation in each.citations:
             lines += [f"> {citation.quote}", ">", f"> ({citation.document}, {citation.place})", ""]
         lines.append(f"Confidence {each.confidence:g}. {each.reasoning}")
-    if kept:
-        lines += ["", "## Kept of the earlier version", "", *(f"- {line}" for line in kept)]
+    if kept_lines:
+        lines += ["", "## Kept of the earlier version", "", *(f"- {line}" for line in kept_lines)]
     lines += ["", "## Set aside", "", *([f"- {line}" for line in set_aside] or ["Nothing."])]
     lines += ["", "## Sample", "", *([f"- {line}" for line in sample] or ["None."])]
     return "\n".join(lines) + "\n"
@@ -82,34 +81,19 @@ def _passage_row(
 ) -> dict[str, str]:
     each = entry.requirement
     decided = datetime.fromtimestamp(entry.decided_at / 1000, UTC) if entry.decided_at else None
-    return {
+    values = {
+        **each.model_dump(),
+        **vars(entry),
+        **citation.model_dump(),
         "id": each.ref if each.job else each.id,
-        "source_id": citation.source_id or "",
-        "force": each.force,
-        "type": each.type,
-        "text": each.text,
-        "document": citation.document,
-        "digest": (each.digest or "") if citation.document == each.source and not origin else "",
-        "section": citation.section or "",
+        "digest": each.digest if citation.document == each.source and not origin else "",
         "place": place_word(citation.document),
-        "page": str(citation.page),
-        "label": citation.label or "",
-        "quote": citation.quote,
-        "passage": str(number),
-        "status": each.status,
-        "suspect": entry.suspect or "",
-        "decided_by": entry.decided_by or "",
+        "passage": number,
         "decided_at": f"{decided:%Y-%m-%dT%H:%M:%SZ}" if decided else "",
         "confidence": f"{each.confidence:g}",
-        "reasoning": each.reasoning,
-        "rationale": each.rationale or "",
-        "verification": each.verification or "",
-        "priority": each.priority or "",
-        "owner": entry.owner or "",
-        "duplicate_of": each.duplicate_of or "",
         "from": origin,
-        "url": citation.url or "",
     }
+    return {name: "" if values[name] is None else str(values[name]) for name in COLUMNS}
 
 
 def group_duplicates(entries: Iterable[StoredRequirement]) -> dict[str, list[Requirement]]:
@@ -134,28 +118,14 @@ def requirements_as_csv(rows: Iterable[dict[str, str]]) -> str:
 def requirements_as_table(
     rows: Iterable[dict[str, str]],
     columns: Sequence[str] = (
-        "id",
-        "source_id",
-        "force",
-        "document",
-        "section",
-        "page",
-        "text",
-        "status",
+        "id", "source_id", "force", "document", "section", "page", "text", "status",
     ),
-) -> str:
-    """Return a Markdown table."""
+) -> str:  # fmt: skip
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    lines += [
-        f"| {' | '.join(_export_table_cell(row[name]) for name in columns)} |" for row in rows
-    ]
+    lines += [f"| {' | '.join(table_cell(row[name]) for name in columns)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
 def _escape_formula(value: str) -> str:
     # Spreadsheets would run such text as a formula, and it comes from strangers' documents.
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-
-
-def _export_table_cell(value: str) -> str:
-    return " ".join(value.split()).replace("|", "\\|")

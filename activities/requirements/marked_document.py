@@ -4,13 +4,12 @@ What a requirement cites is marked; binding sentences that none cites are underl
 is grey. The file needs nothing else: no script, no font, no other file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 
-from activities.documents import FoldedPage, Page
+from activities.documents.pages import Page
+from activities.documents.quotes import FoldedPage
 from activities.requirements.requirement import place_word
 from activities.requirements.requirement_store import StoredRequirement
 from activities.requirements.text.statements import statements_of
@@ -25,7 +24,8 @@ header,main{max-width:84rem;margin:auto;padding:1rem}
 main{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:2rem}
 section p{white-space:pre-wrap;overflow-wrap:anywhere;color:var(--pale);margin:0 0 1.5rem}
 h1{font-size:1.4rem;overflow-wrap:anywhere}h2{font-size:1rem;border-bottom:1px solid var(--line)}
-mark{background:var(--mark);color:var(--ink)}mark a{font-size:.75rem;margin-left:.25em}
+mark{background:var(--mark);color:var(--ink)}
+mark a{font-size:.75rem;margin-left:.25em;white-space:nowrap}
 a{color:inherit}.open{text-decoration:underline dotted;color:var(--ink)}
 aside ol{list-style:none;padding:0}aside li{border-bottom:1px solid var(--line);padding:.5rem 0;
 overflow-wrap:anywhere}small{color:var(--pale)}:target{outline:2px solid currentColor}
@@ -40,13 +40,12 @@ def mark_document(
 
     Args:
         name: The document's path, as citations name it.
-        pages: Its text.
         entries: Requirements that cite it, in order.
         statement: What is complete of it and on which ground; may be empty.
     """
-    cited = {entry.requirement.ref: entry for entry in entries}
-    sections = [_mark_page(name, page, pages, entries) for page in pages]
-    listed = [_list_entry(name, ref, entry) for ref, entry in cited.items()]
+    linked: set[str] = set()
+    sections = [_mark_page(name, page, pages, entries, linked) for page in pages]
+    listed = [_list_entry(name, entry) for entry in entries]
     title = escape(name.rpartition("/")[2])
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -64,8 +63,15 @@ def _anchor(ref: str) -> str:
     return escape(ref.replace("/", "-"), quote=True)
 
 
-def _list_entry(name: str, ref: str, entry: StoredRequirement) -> str:
-    requirement = entry.requirement
+def _own_anchor(ref: str, linked: set[str]) -> str:
+    if ref in linked:
+        return ""
+    linked.add(ref)
+    return f' id="p-{_anchor(ref)}"'
+
+
+def _list_entry(name: str, entry: StoredRequirement) -> str:
+    requirement, ref = entry.requirement, entry.requirement.ref
     places = "; ".join(
         escape(each.place) for each in requirement.citations if each.document == name
     )
@@ -79,7 +85,11 @@ def _list_entry(name: str, ref: str, entry: StoredRequirement) -> str:
 
 
 def _mark_page(
-    name: str, page: Page, pages: Sequence[Page], entries: Sequence[StoredRequirement]
+    name: str,
+    page: Page,
+    pages: Sequence[Page],
+    entries: Sequence[StoredRequirement],
+    linked: set[str],
 ) -> str:
     folded = FoldedPage(page.text)
     marks: list[tuple[int, int, str]] = []
@@ -100,12 +110,15 @@ def _mark_page(
     label = f" ({escape(page.label)})" if page.label else ""
     return (
         f'<section id="page-{page.number}"><h2>{place_word(name).capitalize()} {page.number}{label}'
-        f"</h2><p>{_mark_text(page.text, marks + open_)}</p></section>"
+        f"</h2><p>{_mark_text(page.text, marks + open_, linked)}</p></section>"
     )
 
 
-def _mark_text(text: str, marks: Sequence[tuple[int, int, str]]) -> str:
-    """Return the text with its marks; of marks that overlap, each part has all of its links."""
+def _mark_text(text: str, marks: Sequence[tuple[int, int, str]], linked: set[str]) -> str:
+    """Return the text with its marks; of marks that overlap, each part has all of its links.
+
+    The list leads to the first passage of a requirement; `linked` has those that were met.
+    """
     bounds = sorted({0, len(text), *(bound for start, end, _ in marks for bound in (start, end))})
     parts = []
     for start, end in pairwise(bounds):
@@ -115,7 +128,7 @@ def _mark_text(text: str, marks: Sequence[tuple[int, int, str]]) -> str:
         begins = [ref for first, _, ref in here if ref and first == start]
         if refs:
             links = "".join(
-                f'<a id="p-{_anchor(ref)}" href="#r-{_anchor(ref)}">'
+                f'<a{_own_anchor(ref, linked)} href="#r-{_anchor(ref)}">'
                 f"{escape(ref.rpartition('/')[2])}</a>"
                 for ref in begins
             )

@@ -1,33 +1,13 @@
-"""Export of requirements as ReqIF 1.2, by the library `reqif` (extra `reqif`)."""
+"""Requirements as ReqIF 1.2: a specification for each source document, divided by its sections."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from uuid import NAMESPACE_URL, uuid5
 
-from reqif.models.reqif_core_content import ReqIFCoreContent
-from reqif.models.reqif_data_type import (
-    ReqIFDataTypeDefinitionString,
-    ReqIFDataTypeDefinitionXHTML,
-)
-from reqif.models.reqif_namespace_info import ReqIFNamespaceInfo
-from reqif.models.reqif_req_if_content import ReqIFReqIFContent
-from reqif.models.reqif_reqif_header import ReqIFReqIFHeader
-from reqif.models.reqif_spec_hierarchy import ReqIFSpecHierarchy
-from reqif.models.reqif_spec_object import ReqIFSpecObject, SpecObjectAttribute
-from reqif.models.reqif_spec_object_type import ReqIFSpecObjectType, SpecAttributeDefinition
-from reqif.models.reqif_spec_relation import ReqIFSpecRelation
-from reqif.models.reqif_spec_relation_type import ReqIFSpecRelationType
-from reqif.models.reqif_specification import ReqIFSpecification
-from reqif.models.reqif_specification_type import ReqIFSpecificationType
-from reqif.models.reqif_types import SpecObjectAttributeType
-from reqif.object_lookup import ReqIFObjectLookup
-from reqif.reqif_bundle import ReqIFBundle
-from reqif.unparser import ReqIFUnparser
+from lxml import etree
+from lxml.etree import _Element
 
 from activities.requirements.export import COLUMNS, group_duplicates, requirement_rows
-from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_store import StoredRequirement
 
 NAMESPACE = "http://www.omg.org/spec/ReqIF/20110401/reqif.xsd"
@@ -37,18 +17,13 @@ STANDARD_NAMES = {"id": "ReqIF.ForeignID", "text": "ReqIF.Text", "section": "Req
 PASSAGES = "passages"
 """The attribute that has all passages with their places, as XHTML."""
 DUPLICATES, CONTRADICTS = "Duplicate of", "Contradicts"
-
-_DATA_TYPE = "type-text"
-_XHTML_TYPE = "type-passages"
-_REQUIREMENT_TYPE = "type-requirement"
-_SECTION_TYPE = "type-section"
-_DOCUMENT_TYPE = "type-document"
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def requirements_as_reqif(
     entries: Sequence[StoredRequirement], time: str, contradictions: Iterable[tuple[str, str]] = ()
 ) -> str:
-    """Return a ReqIF document: a specification for each source document, divided by its sections.
+    """Return a ReqIF document.
 
     Args:
         entries: Requirements in order; each becomes a SPEC-OBJECT with all of its passages.
@@ -56,200 +31,159 @@ def requirements_as_reqif(
         contradictions: Pairs of requirements that contradict each other, by their names.
     """
     duplicates = group_duplicates(entries)
-    objects: list[ReqIFSpecObject] = []
-    sections: dict[str, dict[str, list[ReqIFSpecHierarchy]]] = {}
+    root = etree.Element(f"{{{NAMESPACE}}}REQ-IF", nsmap={None: NAMESPACE, "xhtml": XHTML})
+    header = _add(root, "THE-HEADER", "REQ-IF-HEADER")
+    header.set("IDENTIFIER", "header")
+    for tag, text in (
+        ("CREATION-TIME", time), ("REQ-IF-TOOL-ID", "Longhaul"), ("REQ-IF-VERSION", "1.0"),
+        ("SOURCE-TOOL-ID", "Longhaul"), ("TITLE", "Requirements"),
+    ):  # fmt: skip
+        _add(header, tag).text = text
+    content = _add(root, "CORE-CONTENT", "REQ-IF-CONTENT")
+    _add_types(content)
+    objects, relations, documents = (
+        _add(content, tag) for tag in ("SPEC-OBJECTS", "SPEC-RELATIONS", "SPECIFICATIONS")
+    )
+    places: dict[str, dict[str, list[str]]] = {}
     for entry in entries:
         rows = requirement_rows([entry], duplicates)
-        objects.append(_reqif_object(rows, time))
+        _add_requirement(objects, rows)
         first = rows[0]
-        under = sections.setdefault(first["document"], {}).setdefault(first["section"], [])
-        level = 2 if first["section"] else 1
-        under.append(_reqif_place("place", first["id"], objects[-1].identifier, level, time))
-    specifications = []
-    for document, of_document in sections.items():
-        children: list[ReqIFSpecHierarchy] = []
-        for section, places in of_document.items():
-            if not section:
-                children += places
-                continue
-            name = f"{document}\n{section}"
-            objects.append(
-                ReqIFSpecObject(
-                    _stable_reqif_id("section", name),
-                    [_reqif_attribute_value("section", section, "section-")],
-                    _SECTION_TYPE,
-                    last_change=time,
-                    long_name=section,
-                )
-            )
-            place = _reqif_place("section-place", name, objects[-1].identifier, 1, time)
-            place.children = places
-            children.append(place)
-        specifications.append(
-            ReqIFSpecification(
-                _stable_reqif_id("document", document),
-                last_change=time,
-                long_name=document,
-                specification_type=_DOCUMENT_TYPE,
-                children=children,
-            )
+        places.setdefault(first["document"], {}).setdefault(first["section"], []).append(
+            first["id"]
         )
-    relations = _reqif_relations(entries, duplicates, contradictions, time)
-    return _unparse_reqif_bundle(objects, relations, specifications, time)
-
-
-def _reqif_relations(
-    entries: Sequence[StoredRequirement],
-    duplicates: Mapping[str, Sequence[Requirement]],
-    contradictions: Iterable[tuple[str, str]],
-    time: str,
-) -> list[ReqIFSpecRelation]:
+    for document, sections in places.items():
+        _add_document(documents, objects, document, sections)
     known = {entry.requirement.ref for entry in entries}
-    pairs = [
-        *((DUPLICATES, other.ref, name) for name in duplicates for other in duplicates[name]),
-        *((CONTRADICTS, *pair) for pair in contradictions),
-    ]
-    return [
-        ReqIFSpecRelation(
-            _stable_reqif_id("relation", f"{kind} {one} {other}"),
-            _reqif_relation_type(kind),
-            _stable_reqif_id("requirement", one),
-            _stable_reqif_id("requirement", other),
-            last_change=time,
-        )
-        for kind, one, other in pairs
-        if {one, other} <= known
-    ]
+    pairs = [(DUPLICATES, other.ref, name) for name in duplicates for other in duplicates[name]]
+    for kind, one, other in [*pairs, *((CONTRADICTS, *pair) for pair in contradictions)]:
+        if {one, other} <= known:
+            relation = _add_named(
+                relations, "SPEC-RELATION", _id("relation", f"{kind} {one} {other}")
+            )
+            _refer(relation, "TARGET", "SPEC-OBJECT-REF", _id("requirement", other))
+            _refer(relation, "SOURCE", "SPEC-OBJECT-REF", _id("requirement", one))
+            _refer(relation, "TYPE", "SPEC-RELATION-TYPE-REF", _relation_type(kind))
+    for node in root.iter(f"{{{NAMESPACE}}}*"):
+        if node.get("LAST-CHANGE") is not None:
+            node.set("LAST-CHANGE", time)
+    body = etree.tostring(root, encoding="unicode", pretty_print=True)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}'
 
 
-def _reqif_object(rows: list[dict[str, str]], time: str) -> ReqIFSpecObject:
+def _add_types(content: _Element) -> None:
+    types = _add(content, "DATATYPES")
+    _add_named(types, "DATATYPE-DEFINITION-STRING", "type-text").set("MAX-LENGTH", "100000")
+    _add_named(types, "DATATYPE-DEFINITION-XHTML", "type-xhtml")
+    types = _add(content, "SPEC-TYPES")
+    for name, columns, prefix in (
+        ("Requirement", (*COLUMNS, PASSAGES), ""),
+        ("Section", ("section",), "section-"),
+    ):
+        of_object = _add_named(types, "SPEC-OBJECT-TYPE", f"type-{name.lower()}", name)
+        attributes = _add(of_object, "SPEC-ATTRIBUTES")
+        for column in columns:
+            # Numbers as text: StrictDoc reads no attribute of the type real.
+            kind = "XHTML" if column == PASSAGES else "STRING"
+            definition = _add_named(
+                attributes,
+                f"ATTRIBUTE-DEFINITION-{kind}",
+                _attribute(column, prefix),
+                STANDARD_NAMES.get(column, column),
+            )
+            data_type = "type-xhtml" if column == PASSAGES else "type-text"
+            _refer(definition, "TYPE", f"DATATYPE-DEFINITION-{kind}-REF", data_type)
+    _add_named(types, "SPECIFICATION-TYPE", "type-document", "Document")
+    for kind in (DUPLICATES, CONTRADICTS):
+        _add_named(types, "SPEC-RELATION-TYPE", _relation_type(kind), kind)
+
+
+def _add_requirement(objects: _Element, rows: Sequence[Mapping[str, str]]) -> None:
     first = rows[0]
-    values = [_reqif_attribute_value(name, first[name]) for name in COLUMNS if first[name]]
-    items = "".join(
-        f"<xhtml:p>{escape(row['quote'])} ({escape(_passage_place(row))})</xhtml:p>" for row in rows
-    )
-    values.append(
-        SpecObjectAttribute(
-            SpecObjectAttributeType.XHTML,
-            _reqif_attribute_id(PASSAGES),
-            f"<xhtml:div>{items}</xhtml:div>",
-        )
-    )
-    identifier = _stable_reqif_id("requirement", first["id"])
-    return ReqIFSpecObject(
-        identifier, values, _REQUIREMENT_TYPE, last_change=time, long_name=first["id"]
-    )
+    values = _add_object(objects, "requirement", first["id"], first["id"])
+    for column in COLUMNS:
+        if first[column]:
+            _add_value(values, column, first[column])
+    value = _add(values, "ATTRIBUTE-VALUE-XHTML")
+    _refer(value, "DEFINITION", "ATTRIBUTE-DEFINITION-XHTML-REF", _attribute(PASSAGES))
+    division = etree.SubElement(_add(value, "THE-VALUE"), f"{{{XHTML}}}div")
+    for row in rows:
+        parts = [
+            row["document"],
+            f"{row['place']} {row['page']}",
+            row["source_id"] or row["section"],
+        ]
+        place = ", ".join(part for part in [*parts, row["from"] and f"by {row['from']}"] if part)
+        paragraph = etree.SubElement(division, f"{{{XHTML}}}p")
+        paragraph.text = _NOT_IN_XML.sub("", f"{row['quote']} ({place})")
 
 
-def _passage_place(row: dict[str, str]) -> str:
-    parts = [row["document"], f"{row['place']} {row['page']}", row["source_id"] or row["section"]]
-    return ", ".join(part for part in [*parts, row["from"] and f"by {row['from']}"] if part)
+def _add_document(
+    documents: _Element, objects: _Element, document: str, sections: Mapping[str, Sequence[str]]
+) -> None:
+    specification = _add_named(documents, "SPECIFICATION", _id("document", document), document)
+    _refer(specification, "TYPE", "SPECIFICATION-TYPE-REF", "type-document")
+    children = _add(specification, "CHILDREN")
+    for section, names in sections.items():
+        under = children
+        if section:
+            name = f"{document}\n{section}"
+            _add_value(
+                _add_object(objects, "section", name, section), "section", section, "section-"
+            )
+            under = _add(_add_place(children, "section-place", name, "section"), "CHILDREN")
+        for name in names:
+            _add_place(under, "place", name, "requirement")
 
 
-def _reqif_place(kind: str, name: str, of: str, level: int, time: str) -> ReqIFSpecHierarchy:
-    return ReqIFSpecHierarchy(
-        identifier=_stable_reqif_id(kind, name),
-        spec_object=of,
-        level=level,
-        last_change=time,
-        is_self_closed=False,
-    )
+def _add_object(objects: _Element, kind: str, name: str, title: str) -> _Element:
+    """Add an object and return the element of its values."""
+    added = _add_named(objects, "SPEC-OBJECT", _id(kind, name), title)
+    values = _add(added, "VALUES")
+    _refer(added, "TYPE", "SPEC-OBJECT-TYPE-REF", f"type-{kind}")
+    return values
 
 
-def _unparse_reqif_bundle(
-    objects: list[ReqIFSpecObject],
-    relations: list[ReqIFSpecRelation],
-    specifications: list[ReqIFSpecification],
-    time: str,
-) -> str:
-    """Return the XML of a document with these objects and specifications."""
-    content = ReqIFReqIFContent(
-        data_types=[
-            ReqIFDataTypeDefinitionString(_DATA_TYPE, last_change=time, max_length="100000"),
-            ReqIFDataTypeDefinitionXHTML(_XHTML_TYPE, last_change=time, is_self_closed=True),
-        ],
-        spec_types=_reqif_spec_types(time),
-        spec_objects=objects,
-        spec_relations=relations,
-        specifications=specifications,
-    )
-    bundle = ReqIFBundle(
-        _reqif_namespaces(),
-        ReqIFReqIFHeader(
-            identifier="header",
-            creation_time=time,
-            req_if_tool_id="Longhaul",
-            req_if_version="1.0",
-            source_tool_id="Longhaul",
-            title="Requirements",
-        ),
-        ReqIFCoreContent(content),
-        tool_extensions_tag_exists=False,
-        lookup=ReqIFObjectLookup.empty(),
-        exceptions=[],
-    )
-    text: str = ReqIFUnparser.unparse(bundle)
-    return text
+def _add_place(parent: _Element, kind: str, name: str, of: str) -> _Element:
+    place = _add_named(parent, "SPEC-HIERARCHY", _id(kind, name))
+    _refer(place, "OBJECT", "SPEC-OBJECT-REF", _id(of, name))
+    return place
 
 
-def _reqif_namespaces() -> ReqIFNamespaceInfo:
-    namespaces = ReqIFNamespaceInfo.empty(namespace=NAMESPACE, configuration=None)
-    namespaces.namespace_xhtml = XHTML
-    return namespaces
+def _add_value(values: _Element, column: str, text: str, prefix: str = "") -> None:
+    value = _add(values, "ATTRIBUTE-VALUE-STRING")
+    value.set("THE-VALUE", _NOT_IN_XML.sub("", text))
+    _refer(value, "DEFINITION", "ATTRIBUTE-DEFINITION-STRING-REF", _attribute(column, prefix))
 
 
-def _reqif_spec_types(
-    time: str,
-) -> list[ReqIFSpecObjectType | ReqIFSpecificationType | ReqIFSpecRelationType]:
-    # Numbers as text: StrictDoc reads no attribute of the type real.
-    kinds = {PASSAGES: (SpecObjectAttributeType.XHTML, _XHTML_TYPE)}
-    text = (SpecObjectAttributeType.STRING, _DATA_TYPE)
-
-    def definition(name: str, prefix: str = "") -> SpecAttributeDefinition:
-        kind, data_type = kinds.get(name, text)
-        return SpecAttributeDefinition(
-            kind,
-            prefix + _reqif_attribute_id(name),
-            data_type,
-            last_change=time,
-            long_name=STANDARD_NAMES.get(name, name),
-        )
-
-    return [
-        ReqIFSpecObjectType(
-            _REQUIREMENT_TYPE,
-            last_change=time,
-            long_name="Requirement",
-            attribute_definitions=[definition(name) for name in (*COLUMNS, PASSAGES)],
-        ),
-        ReqIFSpecObjectType(
-            _SECTION_TYPE,
-            last_change=time,
-            long_name="Section",
-            attribute_definitions=[definition("section", "section-")],
-        ),
-        ReqIFSpecificationType(_DOCUMENT_TYPE, last_change=time, long_name="Document"),
-        *(
-            ReqIFSpecRelationType(_reqif_relation_type(kind), last_change=time, long_name=kind)
-            for kind in (DUPLICATES, CONTRADICTS)
-        ),
-    ]
+def _add(parent: _Element, *tags: str) -> _Element:
+    """Add an element within others and return the innermost."""
+    for tag in tags:
+        parent = etree.SubElement(parent, f"{{{NAMESPACE}}}{tag}")
+    return parent
 
 
-def _reqif_relation_type(kind: str) -> str:
+def _add_named(parent: _Element, tag: str, identifier: str, name: str = "") -> _Element:
+    added = _add(parent, tag)
+    added.set("IDENTIFIER", identifier)
+    added.set("LAST-CHANGE", "")
+    if name:
+        added.set("LONG-NAME", _NOT_IN_XML.sub("", name))
+    return added
+
+
+def _refer(parent: _Element, role: str, kind: str, identifier: str) -> None:
+    _add(parent, role, kind).text = identifier
+
+
+def _relation_type(kind: str) -> str:
     return f"type-{kind.lower().replace(' ', '-')}"
 
 
-def _stable_reqif_id(kind: str, name: str) -> str:
+def _id(kind: str, name: str) -> str:
     """Return an XML ID that stays the same in later exports, by which tools update their copy."""
     return f"{kind}-{uuid5(NAMESPACE_URL, f'longhaul:{kind}:{name}')}"
 
 
-def _reqif_attribute_id(name: str) -> str:
-    return f"attribute-{name.replace('_', '-')}"
-
-
-def _reqif_attribute_value(name: str, value: str, prefix: str = "") -> SpecObjectAttribute:
-    return SpecObjectAttribute(
-        SpecObjectAttributeType.STRING, prefix + _reqif_attribute_id(name), value
-    )
+def _attribute(column: str, prefix: str = "") -> str:
+    return f"{prefix}attribute-{column.replace('_', '-')}"

@@ -1,7 +1,5 @@
 """A requirement: one model for `final.json`, the store and the tools."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, Literal
 
@@ -94,12 +92,10 @@ class Requirement(Data):
 
     @property
     def final_json(self) -> str:
-        """The text of its `final.json`."""
         return as_readable_json(self.content)
 
     @property
     def content(self) -> dict[str, Any]:
-        """The content of `final.json` as data."""
         content = self.model_dump(exclude={"job"})
         for name in ("digest", "rationale", "verification", "priority"):
             if content[name] is None:

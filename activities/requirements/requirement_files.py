@@ -3,36 +3,63 @@
 Agents may edit these files, so everything read here is validated.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from activities.checkpoints import Files
-from activities.checkpoints.object_cache import Cache
-from activities.requirements.requirement import Requirement, normalized_words
+from activities.checkpoints.journal import Cache
+from activities.requirements.requirement import Requirement
 from activities.toolkit.tool_errors import ToolError
 from protocol.job_state import JobState
 
 FOLDER = "requirements"
 CITATIONS = "citations"
 MAX_BYTES = 1_000_000
+T = TypeVar("T")
 _NAME = re.compile(r"^requirements/req_([0-9]{3,9})$")
 _blobs: Cache[str, str] = Cache(50_000, lambda _: 1)
 """Blob id of `final.json` by the id of its folder's tree; empty if there is none. All are listed
 with every new requirement."""
 
 
-Statement = tuple[str, frozenset[str]]
-"""A requirement's text and its quotes, without layout and capitals."""
-_statements: Cache[str, Statement] = Cache(50_000, lambda _: 1)
+class ReadableRequirement(NamedTuple):
+    """What of a `final.json` is compared, even if the file cannot be used otherwise."""
+
+    status: str
+    text: str
+    candidate: str
+    """Id of the candidate that it is from; empty if it names none."""
+    citations: tuple[tuple[str, str], ...]
+    """Document and quote of each, in order."""
+
+
+_readable: Cache[str, ReadableRequirement] = Cache(50_000, lambda _: 1)
 
 
 class InvalidWorkspaceFile(ToolError):
     """A file that an agent can edit is unusable; the message says which and why."""
+
+
+def read_workspace_list(files: Files, path: str, form: TypeAdapter[T]) -> T | None:
+    """Return a list that the tools keep; None if there is none yet.
+
+    Raises:
+        InvalidWorkspaceFile: It does not have our format; the message names the place.
+    """
+    if files.entry(path) is None:
+        return None
+    try:
+        return form.validate_json(files.read(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InvalidWorkspaceFile(
+            f"{path}: {where}: {first['msg']}. Mend it, or move it away."
+        ) from None
 
 
 def list_requirement_files(files: Files) -> dict[str, tuple[str, str]]:
@@ -91,29 +118,27 @@ def read_requirement_file(files: Files, path: str, requirement_id: str, job: str
     return requirement
 
 
-def readable_requirement_files(files: Files) -> Iterator[tuple[str, str, str]]:
-    """Yield id, status and text of each readable requirement in the workspace."""
-    for name, (path, _) in list_requirement_files(files).items():
-        try:
-            recorded = json.loads(files.read(path))
-            yield name, str(recorded["status"]), str(recorded["text"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-
-
-def stated_requirements(files: Files) -> Iterator[tuple[str, Statement]]:
-    """Yield id, statement and quotes of each readable requirement in the workspace."""
+def readable_requirements(files: Files) -> Iterator[tuple[str, ReadableRequirement]]:
+    """Yield each requirement in the workspace that is readable, by id."""
     for name, (path, blob) in list_requirement_files(files).items():
-        yield name, _statements.get(blob) or _statements.put(blob, _read_statement(files, path))
+        known = _readable.get(blob)
+        if known is None:
+            try:
+                known = _readable.put(blob, _read_final(files.read(path)))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                continue
+        yield name, known
 
 
-def _read_statement(files: Files, path: str) -> Statement:
-    try:
-        content = json.loads(files.read(path))
-        quotes = frozenset(normalized_words(str(each["quote"])) for each in content["citations"])
-        return normalized_words(str(content["text"])), quotes
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return "", frozenset()
+def _read_final(final: bytes) -> ReadableRequirement:
+    content = json.loads(final)
+    cited = content.get("citations") or []
+    return ReadableRequirement(
+        str(content["status"]),
+        str(content["text"]),
+        str(content.get("candidate") or ""),
+        tuple((str(each["document"]), str(each["quote"])) for each in cited),
+    )
 
 
 def note_requirement_numbers(state: JobState, files: Files) -> None:

@@ -1,11 +1,9 @@
 """The requirements of a workspace, and how far they cover its documents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from activities.checkpoints import Files
-from activities.documents import name_unread_pages
+from activities.documents.pages import name_unread_pages
 from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_files
 from activities.requirements.completeness import DocumentDecisions, read_decisions
@@ -35,8 +33,6 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True)
 class RequirementSurvey:
-    """Requirements of a workspace, and how far they cover its documents."""
-
     requirements: list[Requirement]
     broken: list[str]
     """Problems with `final.json` files that cannot be used."""
@@ -101,16 +97,16 @@ def survey_requirements(files: Files, job: str, settings: AgentSettings) -> Requ
             badly_read[path] = why
     rules = read_set_aside_rules(files)
     version = read_new_version(files)
-    kept = version.kept if version else []
+    kept_requirements = version.kept if version else []
     out_of_scope = {rule.document for rule in rules if rule.takes_whole_document}
     return RequirementSurvey(
         requirements,
         broken,
-        measure_coverage(list(views.values()), [*requirements, *kept], rules),
+        measure_coverage(list(views.values()), [*requirements, *kept_requirements], rules),
         rules,
         {path: why for path, why in badly_read.items() if path not in out_of_scope},
         views,
-        kept,
+        kept_requirements,
     )
 
 

@@ -1,21 +1,19 @@
 """Withdrawal of requirements from the store: by a person, a fork or a successor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, and_, select
 
-from activities.requirements.requirement_rows import (
+from activities.requirements.requirement_store import (
     GONE,
     UNDECIDED,
     R,
     find_requirement_row,
     is_newest_write,
+    list_requirement_drafts,
     reopen_duplicates,
     update_requirement_row,
 )
-from activities.requirements.requirement_store import list_requirement_drafts
 from activities.stores.outbox import Call
 from activities.stores.schema import storable_column_value
 from activities.stores.store_errors import StoreRefusedError
@@ -30,8 +28,6 @@ def take_over_requirements(
     """Withdraw drafts of a fork's parent that now belong to the fork.
 
     Args:
-        connection: In a transaction.
-        call: The fork's call.
         parent: The job it was forked from.
         present: As for `match_rows_to_workspace`, of the fork's workspace.
     """
@@ -50,8 +46,6 @@ def withdraw_what_parent_withdrew(
 
     Args:
         connection: In a transaction, after the fork's rows were filled.
-        call: The fork's call.
-        parent: The job it was forked from.
         present: As for `take_over_requirements`.
     """
     if not is_newest_write(connection, call):

@@ -1,33 +1,19 @@
 """Rules that set sentences aside, with a reason, so that they need no citation."""
 
-from __future__ import annotations
-
-from typing import Protocol
-
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from activities.checkpoints import Files
-from activities.documents.pages import parse_page_range
-from activities.requirements.requirement_files import InvalidWorkspaceFile
+from activities.documents.pages import PageRanges
+from activities.requirements.requirement_files import read_workspace_list
+from activities.requirements.text.candidate_sentences import Candidate
+from activities.requirements.text.numbering import Entry
 from activities.text.safe_text import as_readable_json
 from protocol.data_model import Data
 
 PATH = "requirements/set_aside.json"
 
 
-class Passage(Protocol):
-    """A candidate, an entry or another sentence, as rules select it."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def page(self) -> int: ...
-    @property
-    def section(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def confidence(self) -> float: ...
+Passage = Candidate | Entry
 
 
 class SetAsideRule(Data):
@@ -68,12 +54,10 @@ class SetAsideRule(Data):
         return not (self.ids or self.containing or self.below)
 
     def sets_aside(self, document: str, candidate: Passage) -> bool:
-        """Return whether the rule applies to this sentence."""
-        first, last = parse_set_aside_pages(self.pages)
         return (
             document == self.document
             and (not self.ids or candidate.id in self.ids)
-            and first <= candidate.page <= last
+            and (self.pages is None or candidate.page in PageRanges.parse(self.pages))
             and (self.section is None or _is_in_set_aside_section(candidate.section, self.section))
             and (
                 self.containing is None
@@ -81,13 +65,6 @@ class SetAsideRule(Data):
             )
             and (self.below is None or candidate.confidence < self.below)
         )
-
-
-def parse_set_aside_pages(pages: str | None) -> tuple[int, int]:
-    """Return first and last page of "3" or "2-5", all pages for None. Raises ValueError."""
-    if pages is None:
-        return 0, 10_000_000
-    return parse_page_range(pages)
 
 
 def _is_in_set_aside_section(section: str, above: str) -> bool:
@@ -100,15 +77,9 @@ _FILE = TypeAdapter(list[SetAsideRule])
 def read_set_aside_rules(files: Files) -> list[SetAsideRule]:
     """Return the rules, oldest first. Raises InvalidWorkspaceFile if the file is not in our
     format."""
-    if files.entry(PATH) is None:
-        return []
-    try:
-        return _FILE.validate_json(files.read(PATH))
-    except ValidationError as error:
-        raise InvalidWorkspaceFile(f"{PATH}: {error.errors()[0]['msg']}") from None
+    return read_workspace_list(files, PATH, _FILE) or []
 
 
 def put_rules(files: Files, rules: list[SetAsideRule]) -> Files:
-    """Replace the rules in the file."""
     content = [rule.model_dump(exclude_defaults=True) for rule in rules]
     return files.write(PATH, as_readable_json(content).encode())

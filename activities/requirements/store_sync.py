@@ -6,8 +6,6 @@ time when its call was scheduled; one that arrives after a newer one of the same
 nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, or_, select
@@ -24,7 +22,7 @@ from activities.requirements import requirement_files, requirement_withdrawal, v
 from activities.requirements import requirement_store as rows
 from activities.requirements.graph import graph_writes  # noqa: F401 - registers the maker of graph writes
 from activities.requirements.requirement import Requirement, requirement_fingerprint
-from activities.requirements.requirement_rows import (
+from activities.requirements.requirement_store import (
     FIELDS,
     GONE,
     R,
@@ -92,18 +90,6 @@ def _sync_deferred_takeover(writer: OutboxWriter, entry: DeferredWrite) -> list[
     return problems
 
 
-def replace_parents_drafts(writer: OutboxWriter, parent: str) -> list[str]:
-    """Make a fork's drafts replace its parent's in the store; return remarks for people."""
-    if not requirement_files.list_requirement_files(writer.files):
-        return []
-    call = writer.call
-    entry = DeferredWrite(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
-    try:
-        return write_or_defer(writer, entry)
-    except StoreRefusedError as refusal:
-        return [f"Not in the store: {refusal}"]
-
-
 def sync_requirement_store(writer: OutboxWriter) -> list[str]:
     """Bring the store up to date with the workspace; return problems with files in it.
 
@@ -145,28 +131,6 @@ def sync_store_or_defer(writer: OutboxWriter) -> list[str]:
         return defer_write(writer, entry, error)
 
 
-def find_unstored_requirements(
-    writer: OutboxWriter, *, filled: bool
-) -> tuple[list[str], list[tuple[DeferredWrite, str]]]:
-    """Make deferred writes, and fill the store if asked.
-
-    Returns:
-        What is still missing, for the gate; and refused writes, each with the reason.
-
-    Raises:
-        StoreUnavailableError: A store does not answer.
-    """
-    try:
-        _, refused = attempt_outbox_writes(writer)
-        problems = sync_requirement_store(writer) if filled else []
-    except StoreRefusedError as refusal:
-        about = DeferredWrite(
-            kind=FILLED, key=writer.call.key, at=writer.call.at, about="the requirements"
-        )
-        return [], [*refused, (about, str(refusal))]
-    return problems[:MAX_NAMED], refused
-
-
 def stored_blobs(connection: Connection, job: str) -> dict[str, str]:
     """Return the blob ids of a job's stored requirements, by id.
 
@@ -186,8 +150,6 @@ def match_rows_to_workspace(
     """Make a job's rows match its workspace.
 
     Args:
-        connection: In a transaction.
-        call: The call that writes.
         present: Blob ids of all requirements of the workspace, by id.
         changed: Requirements that may differ from the stored ones, with their blob ids.
     """
@@ -243,7 +205,7 @@ def _store_requirement(
     )
 
 
-# Turns of a job: rewind, fork, replacement, end, forgetting
+# Turns of a job: rewind, fork, replacement, end, forgetting. Remarks for people are returned.
 
 
 def _job_store_writer(root: Root, snapshot: Snapshot) -> OutboxWriter:
@@ -252,24 +214,21 @@ def _job_store_writer(root: Root, snapshot: Snapshot) -> OutboxWriter:
 
 
 def update_store_after_rewind(root: Root, snapshot: Snapshot) -> list[str]:
-    """Withdraw requirements a rewind removed from the workspace; restore those it brought back.
-
-    Returns remarks for people, such as lost deferred writes.
-    """
-    if not agent_has_tool(snapshot.config, "add_requirement"):
-        return []
+    """Withdraw requirements a rewind removed from the workspace; restore those it brought back."""
     return sync_store_or_defer(_job_store_writer(root, snapshot))
 
 
 def update_store_after_fork(root: Root, snapshot: Snapshot, parent: str) -> list[str]:
-    """Take over the parent's drafts that this fork's workspace has, or the store would have them
-    twice.
-
-    Returns remarks for people.
-    """
-    if not agent_has_tool(snapshot.config, "add_requirement"):
+    """Make a fork's drafts replace its parent's, or the store would have them twice."""
+    writer = _job_store_writer(root, snapshot)
+    if not requirement_files.list_requirement_files(writer.files):
         return []
-    return replace_parents_drafts(_job_store_writer(root, snapshot), parent)
+    call = writer.call
+    entry = DeferredWrite(kind=TAKEN_OVER, key=call.key, at=call.at, data={"parent": parent})
+    try:
+        return write_or_defer(writer, entry)
+    except StoreRefusedError as refusal:
+        return [f"Not in the store: {refusal}"]
 
 
 def update_store_after_replacement(
@@ -277,11 +236,7 @@ def update_store_after_replacement(
 ) -> list[str]:
     """Supersede the undecided drafts of earlier jobs that this job replaces in its project;
     otherwise its own drafts would be marked as their duplicates.
-
-    Returns remarks for people.
     """
-    if not before or not agent_has_tool(snapshot.config, "add_requirement"):
-        return []
     writer = _job_store_writer(root, snapshot)
     try:
         if writer.store.may_hold_data and writer.store.read(
@@ -305,18 +260,19 @@ def check_store_before_completion(root: Root, snapshot: Snapshot, facts: GateFac
     if not snapshot.state.deferred_writes and not keeps:
         return
     writer = _job_store_writer(root, snapshot)
+    refused: list[tuple[str, str]] = []
     try:
-        facts.unstored, refused = find_unstored_requirements(writer, filled=keeps)
+        refused = [(entry.about, str(why)) for entry, why in attempt_outbox_writes(writer)[1]]
+        problems = sync_requirement_store(writer) if keeps else []
+        facts.unstored = problems[:MAX_NAMED]
+    except StoreRefusedError as refusal:
+        refused.append(("the requirements", str(refusal)))
     except StoreUnavailableError as error:
-        facts.unstored, facts.store_unavailable = (
-            [waiting_writes_message(writer, error).rstrip(".")],
-            True,
-        )
+        facts.unstored = [waiting_writes_message(writer, error).rstrip(".")]
+        facts.store_unavailable = True
         return
-    facts.refused_writes = [f"{entry.about}: {why}"[:300] for entry, why in refused][
-        :MAX_REFUSED_NAMED
-    ]
-    facts.unexplained_writes = [entry.about for entry, _ in refused]
+    facts.refused_writes = [f"{about}: {why}"[:300] for about, why in refused][:MAX_REFUSED_NAMED]
+    facts.unexplained_writes = [about for about, _ in refused]
 
 
 def release_store_at_end(root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:

@@ -1,14 +1,12 @@
-"""Validators' claims on requirements in the store, and their decisions.
+"""Validators' claims on requirements in the store, and decisions by them and by people.
 
 One job at a time holds a requirement, and it is decided once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
@@ -24,7 +22,7 @@ from sqlalchemy import (
 )
 
 from activities.requirements.requirement import Requirement, RequirementVerdict
-from activities.requirements.requirement_rows import (
+from activities.requirements.requirement_store import (
     FREE,
     R,
     find_requirement_row,
@@ -85,8 +83,6 @@ def claim_drafts(
     A draft that repeats an earlier one word for word is marked as its duplicate on the way.
 
     Args:
-        connection: In a transaction.
-        call: The call that claims.
         now: Epoch milliseconds by the Temporal server: the clocks of two workers may differ by more
             than the claim lasts.
         hours: How long the claim lasts without another call.
@@ -104,14 +100,14 @@ def claim_drafts(
     held_drafts = (
         select(REQUIREMENTS).where(draft, R.taken_by.in_(holders)).order_by(R.at, R.job, R.id)
     )
-    taken = list(connection.execute(held_drafts.limit(count)).all())
-    while len(taken) < count:
-        held = tuple_(R.job, R.id).in_([(row.job, row.id) for row in taken])
+    rows = list(connection.execute(held_drafts.limit(count)).all())
+    while len(rows) < count:
+        claimed = tuple_(R.job, R.id).in_([(row.job, row.id) for row in rows])
         following = (
             select(REQUIREMENTS)
             # A job does not judge its own requirements.
             .where(draft, _is_claim_free(holders, now), R.job != call.job, at_hand.condition)
-            .where(not_(held) if taken else literal(True))
+            .where(not_(claimed) if rows else literal(True))
             .order_by(R.at, R.job, R.id)
             .limit(1)
             .with_for_update(skip_locked=True)
@@ -122,15 +118,15 @@ def claim_drafts(
         if first := _first_duplicate_of_claim(connection, row):
             _mark_claim_as_duplicate(connection, call, row, first)
         else:
-            taken.append(row)
+            rows.append(row)
     claim = {
         "taken_by": call.job,
         "taken_key": call.key,
         "taken_until": now + int(hours * 3_600_000),
     }
-    for row in taken:
+    for row in rows:
         update_requirement_row(connection, row.job, row.id, claim)
-    return [load_requirement(connection, row) for row in taken]
+    return [load_requirement(connection, row) for row in rows]
 
 
 def _is_claim_free(holders: Sequence[str], now: int) -> ColumnElement[bool]:
@@ -179,16 +175,22 @@ def _mark_claim_as_duplicate(
     connection: Connection, call: Call, row: Row[Any], first: Row[Any]
 ) -> None:
     named = f"{first.job}/{first.id}"
-    values = {
-        "status": "duplicate",
-        "reasons": f"It says the same as {named}, word for word, of the same passage.",
-        "duplicate_of": named,
+    why = f"It says the same as {named}, word for word, of the same passage."
+    values = _decision(call, "duplicate", why, named)
+    update_requirement_row(connection, row.job, row.id, values)
+    reopen_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
+
+
+def _decision(call: Call, status: str, reasons: str, duplicate_of: str | None) -> dict[str, Any]:
+    return {
+        "status": status,
+        "reasons": storable_column_value(reasons),
+        "duplicate_of": duplicate_of,
         "decided_by": call.job,
         "decided_key": call.key,
         "decided_at": call.at,
+        "suspect": None,
     }
-    update_requirement_row(connection, row.job, row.id, values)
-    reopen_duplicates(connection, R.duplicate_of == f"{row.job}/{row.id}")
 
 
 def decide_claim(
@@ -219,20 +221,8 @@ def decide_claim(
                 f"duplicate_of: name it with the job that made it, such as {full}."
             )
         _check_original_of_claim(rows[duplicate_of], duplicate_of)
-    update_requirement_row(
-        connection,
-        row.job,
-        row.id,
-        {
-            "status": status,
-            "reasons": storable_column_value(reasons),
-            "duplicate_of": duplicate_of,
-            "decided_by": call.job,
-            "decided_key": call.key,
-            "decided_at": call.at,
-            "suspect": None,
-        },
-    )
+    values = _decision(call, status, reasons, duplicate_of)
+    update_requirement_row(connection, row.job, row.id, values)
     if status == "rejected":
         reopen_duplicates(connection, R.duplicate_of == ref)
 
@@ -301,3 +291,38 @@ def release_claims(connection: Connection, call: Call) -> None:
     if is_newest_write(connection, call):
         undecided = and_(R.taken_by == call.job, R.status == "draft")
         connection.execute(update(REQUIREMENTS).where(undecided).values(FREE))
+
+
+def review_requirement(
+    connection: Connection,
+    ref: str,
+    action: Literal["accept", "reject", "assign"],
+    by: str,
+    reason: str,
+) -> str:
+    """Record a person's word on a requirement and return what it is now.
+
+    A decision takes it from the validator that holds it, and ends its suspicion. `by` is the
+    reviewer, or for `assign` the owner.
+
+    Raises:
+        StoreRefusedError: It does not exist, or is withdrawn.
+    """
+    row = find_requirement_row(connection, ref, lock=True)
+    if row is None or row.withdrawn:
+        raise StoreRefusedError(f"there is no requirement {ref}, or it is withdrawn")
+    if action == "assign":
+        update_requirement_row(connection, row.job, row.id, {"owner": storable_column_value(by)})
+        return f"assigned to {by}"
+    status = "accepted" if action == "accept" else "rejected"
+    decision = {
+        "status": status,
+        "reasons": storable_column_value(reason or "Accepted by a person."),
+        "decided_by": by,
+        "duplicate_of": None,
+        "suspect": None,
+    }
+    update_requirement_row(connection, row.job, row.id, FREE | decision)
+    if action == "reject":
+        reopen_duplicates(connection, R.duplicate_of == ref)
+    return status

@@ -4,20 +4,18 @@ What stands there unchanged keeps its id, status and decision in the store, and 
 covered. What is changed or gone becomes suspect, and only that and what is new is worked on.
 """
 
-from __future__ import annotations
-
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 from sqlalchemy import ColumnElement, Connection, or_, select
 
 from activities.checkpoints import Files, Root
-from activities.documents import Page, find_quoted_passage
+from activities.documents.pages import Page
+from activities.documents.quotes import find_quoted_passage
 from activities.job.snapshot import Snapshot
 from activities.requirements.citations import citation_fields
+from activities.requirements.graph import open_graph
 from activities.requirements.graph.graph_writes import REQUIREMENT
 from activities.requirements.graph.interface import (
     GraphQuery,
@@ -25,11 +23,15 @@ from activities.requirements.graph.interface import (
     GraphUnavailableError,
 )
 from activities.requirements.graph.neighbours import requirement_neighbours
-from activities.requirements.graph.selection import open_graph
-from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.requirement_rows import R, find_requirement_row, update_requirement_row
-from activities.requirements.requirement_store import StoredRequirement, search_requirement_store
+from activities.requirements.requirement import Citation
+from activities.requirements.requirement_files import read_workspace_list
+from activities.requirements.requirement_store import (
+    R,
+    StoredRequirement,
+    find_requirement_row,
+    search_requirement_store,
+    update_requirement_row,
+)
 from activities.requirements.text.statements import statements_of
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS, storable_column_value
@@ -59,6 +61,9 @@ that are gone. A changed one is added anew, as the document says it now.
 """
 
 
+Change = Literal["changed", "gone"]
+
+
 class KeptRequirement(Data):
     """A requirement of an earlier job whose passages stand unchanged in the new version."""
 
@@ -75,7 +80,7 @@ class ChangedRequirement(Data):
 
     ref: str
     text: str
-    change: Literal["changed", "gone"]
+    change: Change
     was: str
     """The passage in the earlier version."""
     now: str = ""
@@ -99,12 +104,7 @@ def read_new_version(files: Files) -> NewVersion | None:
     Raises:
         InvalidWorkspaceFile: The file is not in our format.
     """
-    if files.entry(PATH) is None:
-        return None
-    try:
-        return _FILE.validate_json(files.read(PATH))
-    except ValidationError as error:
-        raise InvalidWorkspaceFile(f"{PATH}: {error.errors()[0]['msg']}") from None
+    return read_workspace_list(files, PATH, _FILE)
 
 
 def compare_versions(
@@ -112,36 +112,24 @@ def compare_versions(
 ) -> NewVersion:
     """Compare the passages of an earlier job's requirements with the documents of a new one."""
     result = NewVersion(replaces=replaces)
-    for entry in earlier:
-        requirement = entry.requirement
-        found: list[Citation] = []
+    for requirement in (entry.requirement for entry in earlier):
+        fields = {"ref": requirement.ref, "text": requirement.text}
+        moved_citations: list[Citation] = []
         lost: ChangedRequirement | None = None
         for citation in requirement.citations:
             path = _same_document(citation.document, list(documents))
             pages = documents[path] if path else []
             if moved := _find_passage(path, pages, citation):
-                found.append(moved)
+                moved_citations.append(moved)
                 continue
             now = _most_like(citation.quote, pages)
-            lost = ChangedRequirement(
-                ref=requirement.ref,
-                text=requirement.text,
-                change="changed" if now else "gone",
-                was=citation.quote[:SHOWN],
-                now=now,
-            )
+            change: Change = "changed" if now else "gone"
+            lost = ChangedRequirement(**fields, change=change, was=citation.quote[:SHOWN], now=now)
         if lost:
             result.changed.append(lost)
         else:
-            result.kept.append(
-                KeptRequirement(
-                    ref=requirement.ref,
-                    text=requirement.text,
-                    force=requirement.force,
-                    status=requirement.status,
-                    citations=found,
-                )
-            )
+            status = {"force": requirement.force, "status": requirement.status}
+            result.kept.append(KeptRequirement(**fields, **status, citations=moved_citations))
     return result
 
 
@@ -211,23 +199,23 @@ def begin_new_version(root: Root, snapshot: Snapshot, job: str) -> list[str]:
     )
     snapshot.files = files.write(CHANGES, version_page(version).encode())
     RelationalStore(root).run(lambda c: _mark_rows(c, job, version, digests))
-    kept, changed = len(version.kept), len(version.changed)
+    unchanged, changed = len(version.kept), len(version.changed)
     return [
-        f"Of {count_noun(kept + changed, 'requirement')} of {replaces} {kept:,} stand unchanged; "
-        f"suspect are {', '.join(each.ref for each in version.changed[:10]) or 'none'}.",
+        f"Of {count_noun(unchanged + changed, 'requirement')} of {replaces} {unchanged:,} stand "
+        f"unchanged; suspect are {', '.join(each.ref for each in version.changed[:10]) or 'none'}.",
         *_mark_graph(root, snapshot, version),
     ]
 
 
 def _requirements_of(connection: Connection, job: str) -> list[StoredRequirement]:
     """Return the requirements that a job made and those that it kept of earlier ones."""
-    kept = [
+    refs = [
         f"{row.job}/{row.id}"
         for row in connection.execute(select(R.job, R.id).where(_is_kept_by(job)))
     ]
-    found = search_requirement_store(connection, job=job)
+    rows = search_requirement_store(connection, job=job)
     # A suspect one is compared again: another job may have begun with this version and ended.
-    return found + (search_requirement_store(connection, refs=kept) if kept else [])
+    return rows + (search_requirement_store(connection, refs=refs) if refs else [])
 
 
 def _is_kept_by(job: str) -> ColumnElement[bool]:
@@ -238,59 +226,49 @@ def _mark_rows(
     connection: Connection, job: str, version: NewVersion, digests: Mapping[str, str]
 ) -> None:
     """Say in the store what the new version keeps and what became suspect."""
-    for kept in version.kept:
-        owner, _, id = kept.ref.rpartition("/")
-        digest = digests.get(kept.citations[0].document) if kept.citations else None
-        row = find_requirement_row(connection, kept.ref)
+    for requirement in version.kept:
+        owner, _, id = requirement.ref.rpartition("/")
+        digest = digests.get(requirement.citations[0].document) if requirement.citations else None
+        row = find_requirement_row(connection, requirement.ref)
         jobs = dict.fromkeys([*((row and row.kept_by) or "").split(), job])
         values = {"digest": digest, "kept_by": f" {' '.join(jobs)} ", "suspect": None}
         update_requirement_row(connection, owner, id, values)
     for changed in version.changed:
         owner, _, id = changed.ref.rpartition("/")
-        why = storable_column_value(suspicion(changed, job))
+        now = f"; there stands now: {changed.now}" if changed.now else ""
+        why = storable_column_value(f"{changed.change} in the version of {job}{now}")
         update_requirement_row(connection, owner, id, {"suspect": why})
-
-
-def suspicion(changed: ChangedRequirement, job: str) -> str:
-    """Return why a requirement is suspect."""
-    now = f"; there stands now: {changed.now}" if changed.now else ""
-    return f"{changed.change} in the version of {job}{now}"
 
 
 def _mark_graph(root: Root, snapshot: Snapshot, version: NewVersion) -> list[str]:
     """Mark what is suspect in the graph; return what hangs on it, as remarks."""
     schema = snapshot.config.graph_schema
-    refs = [each.ref for each in version.changed]
-    if not refs or REQUIREMENT not in schema.nodes:
+    if REQUIREMENT not in schema.nodes:
         return []
-    key = schema.nodes[REQUIREMENT].key
+    node = f"MATCH (n:`{REQUIREMENT}`) WHERE n.`{schema.nodes[REQUIREMENT].key}` = $key"
     try:
-        related = requirement_neighbours(root, schema, refs)
-        if related:
+        related = requirement_neighbours(root, schema, [each.ref for each in version.changed])
+        marks = [
+            GraphQuery(f"{node} SET n.`suspect` = $why", {"key": each.ref, "why": each.change})
+            for each in version.changed
+            if each.ref in related
+        ]
+        if marks:
             with open_graph(root, schema) as graph:
-                graph.write(
-                    *(
-                        GraphQuery(
-                            f"MATCH (n:`{REQUIREMENT}`) WHERE n.`{key}` = $key "
-                            "SET n.`suspect` = $why",
-                            {"key": each.ref, "why": each.change},
-                        )
-                        for each in version.changed
-                        if each.ref in related
-                    )
-                )
+                graph.write(*marks)
     except (GraphUnavailableError, GraphQueryError) as error:
         return [f"What hangs on the suspect ones in the graph is not known: {error}"]
     return [
         f"{ref} is suspect, and in the graph it has "
-        + (", ".join(_relation_words(each) for each in relations) or "no relation")
+        + (
+            ", ".join(
+                f"{each['relation']} {each.get('to') or 'from ' + str(each.get('from'))}"
+                for each in relations
+            )
+            or "no relation"
+        )
         for ref, relations in related.items()
     ]
-
-
-def _relation_words(relation: Mapping[str, object]) -> str:
-    other = relation.get("to") or f"from {relation.get('from')}"
-    return f"{relation['relation']} {other}"
 
 
 def version_page(version: NewVersion) -> str:
@@ -312,36 +290,30 @@ def version_page(version: NewVersion) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
-class VersionDifference:
-    """How the requirements of two jobs differ."""
+def version_difference(
+    connection: Connection, earlier: str, later: str
+) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """Compare the requirements of a job with those of the one that it replaced.
 
-    unchanged: list[str]
-    suspect: list[tuple[str, str]]
-    """Those of the earlier job that changed or are gone: name and why."""
-    new: list[Requirement]
-    """Those that the later job wrote itself."""
-
-
-def version_difference(connection: Connection, earlier: str, later: str) -> VersionDifference:
-    """Return how a later job's requirements differ from those of the one that it replaced."""
+    Returns the names of those that stand unchanged; of the earlier ones that changed or are gone,
+    each with the reason; and of those that the later job wrote itself, each with its text.
+    """
     of_both = select(REQUIREMENTS).where(
         R.withdrawn.is_(False), or_(R.job == earlier, _is_kept_by(earlier), _is_kept_by(later))
     )
     rows = connection.execute(of_both.order_by(R.job, R.id)).all()
-    return VersionDifference(
-        unchanged=[f"{row.job}/{row.id}" for row in rows if later in (row.kept_by or "").split()],
-        suspect=[(f"{row.job}/{row.id}", row.suspect) for row in rows if row.suspect],
-        new=[each.requirement for each in search_requirement_store(connection, job=later)],
+    new = [each.requirement for each in search_requirement_store(connection, job=later)]
+    return (
+        [f"{row.job}/{row.id}" for row in rows if later in (row.kept_by or "").split()],
+        {f"{row.job}/{row.id}": row.suspect for row in rows if row.suspect},
+        {each.ref: each.text for each in new},
     )
 
 
 def kept_as_data(files: Files) -> list[dict[str, object]]:
     """Return the kept requirements as rows of `output/requirements.json`."""
     version = read_new_version(files)
-    if version is None:
-        return []
     return [
-        {"id": each.ref, **json.loads(each.model_dump_json(exclude={"ref"}, exclude_none=True))}
-        for each in version.kept
+        {"id": each.ref, **each.model_dump(mode="json", exclude={"ref"}, exclude_none=True)}
+        for each in (version.kept if version else [])
     ]

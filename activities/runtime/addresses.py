@@ -1,7 +1,5 @@
 """Host names and IP addresses: what a name resolves to, and what is on the public internet."""
 
-from __future__ import annotations
-
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 

@@ -4,8 +4,6 @@ The parent waits in short steps, and kills the child's process group when time i
 interrupted. The child sets its own resource limits.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -25,8 +23,6 @@ POLL_SECONDS = 0.25
 
 @dataclass(frozen=True)
 class ChildResult:
-    """How a child process ended."""
-
     status: int | None
     """Exit status, negative for a signal; None if it was killed when time was up."""
     stdout: bytes
@@ -44,12 +40,10 @@ class ChildResult:
 
     @property
     def crash_signal(self) -> str:
-        """Name of the signal that ended it, such as `SIGSEGV`; empty if none did."""
         return signal.Signals(-self.status).name if self.status and self.status < 0 else ""
 
     @property
     def last_line(self) -> str:
-        """The last line of standard error."""
         return self.stderr.decode(errors="replace").strip().rsplit("\n", 1)[-1]
 
 
@@ -59,10 +53,7 @@ def run_child(
     data: bytes,
     seconds: float,
 ) -> ChildResult:
-    """Run a Python script with the data on its standard input.
-
-    An exception raised in the calling thread kills the child and propagates.
-    """
+    """Run a Python script with the data as its input; killed if the caller's thread is."""
     with (
         tempfile.TemporaryFile() as stdin,
         tempfile.TemporaryFile() as stdout,

@@ -18,9 +18,8 @@
 Mistakes of the *model* are none of these: they become messages to the model.
 """
 
-from __future__ import annotations
-
 import asyncio
+import contextvars
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +39,6 @@ from activities.checkpoints import (
 )
 from activities.redaction.secrets import redact
 from activities.runtime.heartbeats import AttemptSuperseded
-from activities.runtime.paid_replies import begin_paid_replies, paid_usage
 from config.schema.agent import ConfigError
 from protocol.failure_details import GIVEN_UP, OUTAGE, helps_detail, mend_detail, unfinished_detail
 from protocol.requests import LOST_WORKERS
@@ -69,8 +67,6 @@ def typed_failure(
 
     Args:
         kind: A type from the table above.
-        message: What is wrong and what to do, in one line.
-        retry: Whether Temporal should retry.
         delay: Seconds until the retry, if the other side named them; else exponential.
         longest: Upper bound of the exponential delay, in seconds.
         mend: What to do, as the beginning of a sentence, if the job is to say it apart from the
@@ -93,6 +89,22 @@ def typed_failure(
     )
 
 
+def amended_failure(
+    failure: ApplicationError, *details: object, message: str = ""
+) -> ApplicationError:
+    amended = ApplicationError(
+        message or failure.message,
+        *failure.details,
+        *details,
+        type=failure.type,
+        non_retryable=failure.non_retryable,
+        next_retry_delay=failure.next_retry_delay,
+        category=failure.category,
+    )
+    amended.__cause__ = failure.__cause__
+    return amended
+
+
 @contextmanager
 def typed_failures(most: int | None = None) -> Iterator[None]:
     """Turn exceptions of libraries into typed failures, with what the activity's replies have used.
@@ -107,15 +119,7 @@ def typed_failures(most: int | None = None) -> Iterator[None]:
     except ApplicationError as failure:
         if (used := paid_usage()) == Usage():
             raise
-        raise ApplicationError(
-            failure.message,
-            *failure.details,
-            unfinished_detail(used),
-            type=failure.type,
-            non_retryable=failure.non_retryable,
-            next_retry_delay=failure.next_retry_delay,
-            category=failure.category,
-        ) from failure.__cause__
+        raise amended_failure(failure, unfinished_detail(used)) from failure.__cause__
 
 
 @contextmanager
@@ -129,7 +133,9 @@ def _typed_exceptions(most: int | None) -> Iterator[None]:
             "superseded", type="Superseded", category=ApplicationErrorCategory.BENIGN
         ) from None
     except asyncio.CancelledError:
-        if paid_usage() == Usage() or not _is_given_up():
+        details = activity.cancellation_details()
+        # Given up by the workflow, and not by its worker.
+        if paid_usage() == Usage() or details is None or not details.cancel_requested:
             raise
         # The SDK lets no cancellation say anything.
         raise ApplicationError(
@@ -172,12 +178,6 @@ def _typed_exceptions(most: int | None) -> Iterator[None]:
         raise typed_failure("Unforeseen", what[:1000], retry=may_retry_activity(most)) from error
 
 
-def _is_given_up() -> bool:
-    """Return whether the workflow has given up the running activity, and not its worker."""
-    details = activity.cancellation_details()
-    return details is not None and details.cancel_requested
-
-
 def is_storage_failure(error: OSError) -> bool:
     """Return whether a full disk or our store of files raised it, not code that uses files."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
@@ -199,3 +199,28 @@ def may_retry_activity(most: int | None = None) -> bool:
         attempts -= LOST_WORKERS
     attempts = attempts or ATTEMPTS
     return info.attempt < min(attempts, most or attempts)
+
+
+_paid: contextvars.ContextVar[dict[str, Usage]] = contextvars.ContextVar("paid replies")
+
+
+def begin_paid_replies() -> None:
+    _paid.set({})
+
+
+def note_paid_reply(key: str, used: Usage) -> None:
+    """Note what counts of one reply, and of the attempts before it, if nobody uses it.
+
+    Args:
+        key: Identifies the question. What is noted again replaces what was noted before.
+        used: The usage without its cost.
+    """
+    if (paid := _paid.get(None)) is not None:
+        paid[key] = used
+
+
+def paid_usage() -> Usage:
+    total = Usage()
+    for used in _paid.get({}).values():
+        total.add(used)
+    return total

@@ -5,8 +5,6 @@ a time limit, since heartbeats would hide one that hangs. Each heartbeat is a re
 and a write there, and one Action of Temporal Cloud, so they are as rare as the time-out allows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import threading
@@ -32,16 +30,12 @@ ANSWER_SECONDS = 1.0
 """How long a thread waits for the server's response to a heartbeat, which takes milliseconds."""
 
 _beating: set[int] = set()
-"""Ids of running `async def` activities in this process."""
 _details: contextvars.ContextVar[list[str]] = contextvars.ContextVar("heartbeat details")
 
 
 @asynccontextmanager
 async def heartbeats() -> AsyncIterator[None]:
-    """Send heartbeats from an `async def` activity.
-
-    The start counts as the first heartbeat: work that ends before another is due sends none.
-    """
+    """Send heartbeats from an `async def` activity, if it lasts until the first is due."""
     tracing.begin_activity_tracing()
     loop, seconds = asyncio.get_running_loop(), beat_seconds()
     timers: list[asyncio.TimerHandle] = []
@@ -63,16 +57,12 @@ async def heartbeats() -> AsyncIterator[None]:
 
 
 def beat_seconds() -> float:
-    """Return the seconds between two heartbeats of the running activity."""
     timeout = activity.info().heartbeat_timeout
     return max(SECONDS, timeout.total_seconds() - MARGIN_SECONDS) if timeout else SECONDS
 
 
 def set_heartbeat_details(*details: str) -> None:
-    """Send these with further heartbeats of the running `async def` activity, if there is one.
-
-    Of a retry they are sent at once: whoever would give up what is only retried looks at them.
-    """
+    """Send these with further heartbeats of an `async def` activity; at once if it is a retry."""
     sent = _details.get(None)
     if sent is None or sent == [*details]:
         return
@@ -112,10 +102,8 @@ async def check_attempt_by_heartbeat() -> None:
     """Stop if this attempt was given up long ago; call it just before anything that costs money.
 
     A worker that was frozen wakes with several attempts that others have long finished, since the
-    server filled its open polls. Only an attempt that gets here late asks the server.
-
-    Raises:
-        AttemptSuperseded: Nobody waits for the result of this attempt.
+    server filled its open polls. Only an attempt that gets here late asks the server. Raises
+    AttemptSuperseded: Nobody waits for the result of this attempt.
     """
     info = activity.info()
     late = time.time() - info.started_time.timestamp() > LATE_SECONDS
@@ -136,10 +124,8 @@ def check_thread_by_heartbeat() -> None:
     """Like `check_attempt_by_heartbeat`, for a thread; call it just before an effect outside.
 
     An attempt that started less than the heartbeat timeout ago cannot have been given up, so only
-    an older one sends a heartbeat and waits for the response.
-
-    Raises:
-        CancelledError: Nobody waits for the result of this attempt.
+    an older one sends a heartbeat and waits for the response. Raises CancelledError: Nobody waits
+    for the result of this attempt.
     """
     if not activity.in_activity() or (patience := activity.info().heartbeat_timeout) is None:
         return

@@ -4,8 +4,6 @@ The HTTP client passes off a truncated body as complete, reads only the first of
 parts, and returns unknown encodings undecoded.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 
@@ -24,15 +22,6 @@ class DamagedBody(Invalid):
 
 
 class BodyDecoder:
-    """Decompresses one body.
-
-    Args:
-        encodings: The values of its Content-Encoding.
-
-    Raises:
-        DamagedBody: It has an encoding that was not requested.
-    """
-
     def __init__(self, encodings: list[str]) -> None:
         named = [name for each in encodings if (name := each.strip().lower()) != "identity"]
         if named not in ([], ["gzip"], ["x-gzip"], ["deflate"]):
@@ -42,7 +31,6 @@ class BodyDecoder:
         self._over = False
 
     def decode_pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed content of the next bytes."""
         if not self._kind:
             yield data
             return

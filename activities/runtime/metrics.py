@@ -1,10 +1,8 @@
 """Our own counters beside those of Temporal's SDK: model calls and refusals.
 
 The worker counts them in the meter of the SDK's runtime, which exports them with its own
-(`engine.telemetry`); without LONGHAUL_METRICS they are dropped.
+(`engine.worker_process`); without LONGHAUL_METRICS they are dropped.
 """
-
-from __future__ import annotations
 
 from temporalio import activity
 
@@ -14,7 +12,6 @@ MICRO = 1_000_000
 
 
 def add_model_call_metrics(agent: str, model: str, usage: Usage) -> None:
-    """Count a received reply with its tokens and cost."""
     labels = {"agent": agent, "model": model}
     _add_to_counter("longhaul_model_calls", "Replies of models.", 1, labels)
     for kind, tokens in (
@@ -33,7 +30,6 @@ def add_model_call_metrics(agent: str, model: str, usage: Usage) -> None:
 
 
 def add_refusal_metric(agent: str, guard: str) -> None:
-    """Count a refusal by a guard or hook."""
     _add_to_counter("longhaul_refusals", "Refusals of guards.", 1, {"agent": agent, "guard": guard})
 
 

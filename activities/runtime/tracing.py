@@ -17,7 +17,7 @@ from protocol.usage import Usage
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from config.schema.agent_sections import ModelConfig
+    from config.schema.model_settings import ModelConfig
 
 
 class TracedReply(Protocol):
@@ -34,13 +34,10 @@ class TracedReply(Protocol):
 
 
 ReplyCallback = Callable[[TracedReply], None]
-"""Called with the reply."""
 
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A request to a model, without its content."""
-
     model: str
     host: str
     port: int | None
@@ -91,7 +88,7 @@ def trace_activity_model_call(
 ) -> AbstractContextManager[ReplyCallback]:
     watcher = WATCHER.get()
     if watcher is None:
-        return nullcontext(_ignore_traced_reply)
+        return nullcontext(lambda _: None)
     where = client.base_url
     return watcher.chat(
         ModelRequest(
@@ -99,7 +96,3 @@ def trace_activity_model_call(
             model.max_output_tokens, model.temperature, model.stream,
         )
     )  # fmt: skip
-
-
-def _ignore_traced_reply(reply: TracedReply) -> None:
-    return None

@@ -1,7 +1,5 @@
 """Embeddings of texts from an endpoint or from the small model of the extra."""
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from importlib import import_module
@@ -21,7 +19,7 @@ from activities.redaction.credentials import (
     hide_credentials,
     without_credentials,
 )
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 from protocol.errors import Unavailable
 from protocol.short_text import one_line
 
@@ -39,8 +37,6 @@ class EmbeddingsFailed(Unavailable):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors."""
-
     name: str
     """Equal for embedders that give the same vectors."""
     batch: int

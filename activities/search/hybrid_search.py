@@ -1,9 +1,8 @@
 """Hybrid search: rankings by words and by meaning, fused."""
 
-from __future__ import annotations
-
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -19,8 +18,7 @@ from activities.search.embedding import (
     embed_texts,
 )
 from activities.search.search_index import PassageRef, SearchIndex, with_search_index
-from activities.search.stop_words import without_stop_words
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 
 DEPTH = 50
 """Number of entries per ranking that count."""
@@ -105,7 +103,15 @@ def search_passages(
                     _nearest_passages(meaning, *index.find_vectors(meaning.model, under))
                 )
             best = fuse_rankings(rankings)[:limit]
-            return SearchResults([_passage_hit(index, place) for place in best], note)
+            hits = [
+                PassageHit(
+                    place.path.decode("utf-8", "surrogateescape"),
+                    place.line,
+                    index.passage_text(place),
+                )
+                for place in best
+            ]
+            return SearchResults(hits, note)
 
     return with_search_index(folder, search_index)
 
@@ -184,7 +190,24 @@ def fuse_rankings(rankings: list[list[Ranked]]) -> list[Ranked]:
     return sorted(scores, key=lambda item: -round(scores[item], 9))
 
 
-def _passage_hit(index: SearchIndex, place: PassageRef) -> PassageHit:
-    return PassageHit(
-        place.path.decode("utf-8", "surrogateescape"), place.line, index.passage_text(place)
-    )
+ENGLISH = """
+a about all also an and any are as at be been but by can could did do does for from had has have how
+if in into is it its may me my no not of on or our shall should so some such than that the their
+them then there these they this those to us was we were what when where which who whom whose why
+will with would you your
+"""
+GERMAN = """
+aber alle als am an auch auf aus bei beim bis da damit das dass dem den der des die dies diese
+dieser durch ein eine einem einen einer eines er es für hat hier ich ihr im in ist kann kein keine
+man mit nach nicht noch nur ob oder sein sich sie sind so soll über um und uns unter vom von vor
+war was welche welcher wenn wer werden wie wir wird wo zu zum zur
+"""
+LANGUAGES = [frozenset(words.split()) for words in (ENGLISH, GERMAN)]
+
+
+def without_stop_words(words: Sequence[str]) -> list[str]:
+    """Return the words, in lower case, without those of the language that has most of them; all of
+    them if nothing else remains.
+    """
+    language = max(LANGUAGES, key=lambda each: sum(word in each for word in words))
+    return [word for word in words if word not in language] or list(words)

@@ -1,18 +1,17 @@
 """Similarity of requirements and traces, by words or by meaning."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 import zlib
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from activities.search.embedding import Embedder
-from activities.search.vector_cache import VectorCache
+from activities.checkpoints.journal import Cache
+from activities.search.embedding import Embedder, Matrix, embed_texts
 
 TABLE_SIZE = 1 << 15
 """Size of the hash table that n-grams are counted in."""
@@ -22,8 +21,9 @@ MAX_RARITY = 20
 """Upper bound of a word's rarity: among thousands of texts, names and figures would otherwise get
 all the weight, and thresholds would mean something else than among a dozen."""
 _WORD = re.compile(r"\w+")
-# Embeddings of stored texts, which are compared at each call and seldom change.
-_known = VectorCache()
+MAX_BYTES = 64 << 20
+_embeddings: Cache[bytes, Matrix] = Cache(MAX_BYTES, lambda row: row.nbytes)
+"""Embeddings of stored texts, which are compared at each call and seldom change."""
 
 Vector = NDArray[np.float32]
 SparseCounts = tuple[NDArray[np.int32], Vector]
@@ -31,11 +31,7 @@ SparseCounts = tuple[NDArray[np.int32], Vector]
 
 
 def compute_text_likeness(
-    text: str,
-    others: Sequence[str],
-    by: Embedder | None = None,
-    *,
-    rarity: bool = False,
+    text: str, others: Sequence[str], by: Embedder | None = None, *, rarity: bool = False
 ) -> list[float]:
     """Return the similarity of each other text to `text`, from 0 to 1; 1 for the same words in
     order.
@@ -68,8 +64,35 @@ def _rank_likeness_by_meaning(text: str, others: Sequence[str], by: Embedder) ->
     if not others:
         return []
     vector = by.embed([text])[0]
-    rows = _known.embed(others, by, len(vector))
+    rows = embed_cached(others, by, len(vector), _embeddings)
     return [round(min(1.0, max(0.0, float(row @ vector))), 4) for row in rows]
+
+
+def embed_cached(
+    texts: Sequence[str], by: Embedder, width: int, cache: Cache[bytes, Matrix]
+) -> list[Matrix]:
+    """Return the embedding of each text; `by` computes only those not in the cache.
+
+    Args:
+        width: Dimensions of an embedding; a model may change them under the same name.
+
+    Raises:
+        EmbeddingsFailed: `by` does not answer.
+    """
+    keys = [
+        sha256(f"{by.name}\0{width}\0{text}".encode("utf-8", "surrogatepass")).digest()[:16]
+        for text in texts
+    ]
+    vectors = {key: row for key in keys if (row := cache.get(key)) is not None}
+    lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+    remaining = list(lacking.items())
+    for start in range(0, len(remaining), by.batch):
+        batch = remaining[start : start + by.batch]
+        rows = embed_texts(by, [text for _, text in batch], width)
+        vectors |= {
+            key: cache.put(key, row.copy()) for (key, _), row in zip(batch, rows, strict=True)
+        }
+    return [vectors[key] for key in keys]
 
 
 def _term_counts(text: str) -> tuple[SparseCounts, SparseCounts]:

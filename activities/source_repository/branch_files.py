@@ -1,7 +1,5 @@
 """A branch as files: a patch for `git am`, and a bundle for `git clone`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,13 +16,6 @@ PATCH, BUNDLE = "output/changes.patch", "output/branch.bundle"
 def with_branch_files(
     repository: ProjectRepository, snapshot: Snapshot, result: BranchResult
 ) -> BranchResult:
-    """Write the branch into the workspace as a patch and a bundle; the result names the files.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: Git failed.
-        OSError: The temporary files cannot be written.
-    """
     written = []
     text = make_branch_patch(repository, result.base, result.commit)
     assert snapshot.repository is not None
@@ -71,12 +62,6 @@ def _make_branch_bundle(
 
 
 def make_branch_patch(repository: ProjectRepository, base: str, commit: str) -> bytes:
-    """Return the commits between the two in the format of `git am`.
-
-    Raises:
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: Git failed.
-    """
     with TemporaryDirectory() as place:
         form = ["--binary", "--full-index", "--no-signature", "--quiet"]
         commits = f"{base}..{commit}"

@@ -1,11 +1,8 @@
 """Pushes a branch once: never by force, and not again if the remote already has the commit."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
-import pygit2
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
@@ -22,15 +19,10 @@ from protocol.short_text import as_sentence, one_line
 
 LOOK_SECONDS = 60
 _REFUSED = re.compile(r"^!\t[^\t]*\t(\[remote rejected\].*)$", re.MULTILINE)
-"""What git says of a branch that the other side has refused."""
 
 
 def check_push_place(root: Root, rights: StartRights, publish: Publish) -> None:
-    """Refuse an address that the configuration does not leave to starts.
-
-    Raises:
-        ApplicationError: `PublishRefused`.
-    """
+    """Refuse with `PublishRefused` an address that the configuration does not leave to starts."""
     try:
         check_start_places(rights, None, publish, root.staged.parent)
     except ConfigError as refusal:
@@ -87,8 +79,8 @@ def _check_local_remote(publish: Publish, named: Sequence[str]) -> None:
     if not publish.remote.startswith(LOCAL):
         return
     try:
-        if found := GitFolder.at_address(publish.remote, named):
-            found.check_push()
+        if local := GitFolder.at_address(publish.remote, named):
+            local.check_push()
     except ConfigError as refusal:
         raise _push_refusal(publish, str(refusal)) from None
 
@@ -102,7 +94,6 @@ def _push_refusal(publish: Publish, why: str) -> ApplicationError:
 
 
 def _remote_branch_tip(publish: Publish) -> str | None:
-    """Return the last commit of the remote's branch; None if there is no such branch."""
     ref = f"refs/heads/{publish.branch}"
     listed = run_remote_git(
         None, publish.remote, publish.token_variable, "ls-remote", publish.remote, ref,
@@ -113,9 +104,8 @@ def _remote_branch_tip(publish: Publish) -> str | None:
 
 
 def _check_fast_forward(repository: ProjectRepository, publish: Publish, commit: str) -> None:
-    """Raise BranchMoved if the push would not be a fast-forward."""
     tip = _remote_branch_tip(publish)
-    if tip is None or _is_published_ancestor(repository.git, tip, commit):
+    if tip is None or (tip in repository.git and repository.git.descendant_of(commit, tip)):
         return
     raise typed_failure(
         "BranchMoved",
@@ -123,9 +113,3 @@ def _check_fast_forward(repository: ProjectRepository, publish: Publish, commit:
         f"{tip[:12]}, "
         f"which the work ({commit[:12]}) is not built on. Nothing was pushed.",
     )
-
-
-def _is_published_ancestor(repository: pygit2.Repository, tip: str, commit: str) -> bool:
-    if tip not in repository:
-        return False
-    return repository.descendant_of(commit, tip)

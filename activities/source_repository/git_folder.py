@@ -45,8 +45,6 @@ _JUDGES = ("pre-receive", "update", "reference-transaction", "proc-receive")
 
 @dataclass(frozen=True)
 class GitFolder:
-    """Where a repository's records are."""
-
     git: Path
     """Its HEAD and index."""
     common: Path
@@ -54,9 +52,7 @@ class GitFolder:
     top: Path | None
     """The work tree, if it has one."""
     source: str
-    """Its name in messages."""
     named: Sequence[str] = ()
-    """Folders that the worker's configuration trusts (`start.folders`)."""
 
     @classmethod
     def of_work_tree(cls, top: Path, source: str, named: Sequence[str]) -> GitFolder:
@@ -66,9 +62,9 @@ class GitFolder:
             git, common = _follow_git_file(mark, source, named)
         else:
             git = common = mark
-        found = cls(git, common, top, source, named)
-        found._check_owner()
-        return found
+        folder = cls(git, common, top, source, named)
+        folder._check_owner()
+        return folder
 
     @classmethod
     def at_address(cls, address: str, named: Sequence[str]) -> GitFolder | None:
@@ -78,14 +74,13 @@ class GitFolder:
             if (path / ".git").exists():
                 return cls.of_work_tree(path, address, named)
             if (path / "HEAD").is_file() and (path / "objects").is_dir():
-                found = cls(path, path, None, address, named)
-                found._check_owner()
-                return found
+                folder = cls(path, path, None, address, named)
+                folder._check_owner()
+                return folder
         return None
 
     @property
-    def settings(self) -> dict[str, str]:
-        """Its own settings by name in lower case, without what they include."""
+    def git_settings(self) -> dict[str, str]:
         listed = [*self._list_settings("config"), *self._list_settings("config.worktree")]
         return {name.lower(): value for name, value in listed}
 
@@ -103,7 +98,7 @@ class GitFolder:
         """Whether it fetches missing objects from elsewhere, which nobody does for it here."""
         return any(
             name == "extensions.partialclone" or name.endswith(".promisor")
-            for name in self.settings
+            for name in self.git_settings
         )
 
     @property
@@ -120,13 +115,7 @@ class GitFolder:
 
     @contextmanager
     def copied(self) -> Iterator[Path]:
-        """Yield a bare repository with copies of its records, which borrows its objects.
-
-        Raises:
-            ConfigError: Its objects are elsewhere, or in a format that is not read.
-            GitNotInstalled: This host has no git program.
-            OSError: The copy cannot be written.
-        """
+        """Yield a bare repository with copies of its records, which borrows its objects."""
         objects = self._check_objects()
         with TemporaryDirectory(prefix="longhaul-git-") as place:
             copy = Path(place)
@@ -152,12 +141,8 @@ class GitFolder:
             yield copy
 
     def check_push(self) -> None:
-        """Refuse a push that only a program of the folder could decide on.
-
-        Raises:
-            ConfigError: Say what to do instead.
-        """
-        settings = self.settings
+        """Refuse a push that only a program of the folder could decide on."""
+        settings = self.git_settings
         hooks = Path(settings.get("core.hookspath", ""))
         places = [self.common / "hooks", self.common / hooks, (self.top or self.git) / hooks]
         judges = [name for name in _JUDGES if any(os.access(p / name, os.X_OK) for p in places)]
@@ -170,7 +155,7 @@ class GitFolder:
             )
 
     def _harmless_settings(self) -> dict[str, str]:
-        settings = self.settings
+        settings = self.git_settings
         if settings.get("extensions.objectformat", "sha1") != "sha1":
             raise ConfigError(
                 f"repository {self.source}: its objects have SHA-256 ids, and only those with "
@@ -207,27 +192,22 @@ class GitFolder:
                 )
 
     def _check_objects(self) -> Path:
-        """Return the folder of its objects. Raises ConfigError if some are outside of it."""
         inside = [str(self.common.resolve()), *self.named]
         objects = self.common / "objects"
         for place in (objects, *_alternates(objects), *_links_below(objects)):
             if not is_below(place, inside):
-                raise _outside_error(self.source, place)
+                raise ConfigError(
+                    f"repository {self.source}: some of its objects are in {place.resolve()}, "
+                    "outside of it; `git repack -a -d` and removing .git/objects/info/alternates "
+                    "brings them in, or name that place in start.folders of the worker's "
+                    "configuration"
+                )
         return objects.resolve()
 
 
 def is_below(path: Path, folders: Sequence[str]) -> bool:
-    """Whether a path, links followed, is one of the folders or below one."""
     real = path.resolve()
     return any(real.is_relative_to(Path(folder).resolve()) for folder in folders)
-
-
-def _outside_error(source: str, place: Path) -> ConfigError:
-    return ConfigError(
-        f"repository {source}: some of its objects are in {place.resolve()}, outside of it; "
-        "`git repack -a -d` and removing .git/objects/info/alternates brings them in, or name "
-        "that place in start.folders of the worker's configuration"
-    )
 
 
 def _alternates(objects: Path, depth: int = 5) -> Iterator[Path]:
@@ -250,11 +230,7 @@ def _links_below(objects: Path) -> Iterator[Path]:
 
 
 def _follow_git_file(mark: Path, source: str, named: Sequence[str]) -> tuple[Path, Path]:
-    """Return where a `.git` that is no folder leads, if that place leads back.
-
-    Raises:
-        ConfigError: It does not, so that the file may have been written by anybody.
-    """
+    """Return where a `.git` that is no folder leads; it must lead back, or anybody wrote it."""
     if mark.is_symlink():
         git = mark.resolve()
     else:

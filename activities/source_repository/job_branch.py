@@ -1,7 +1,5 @@
 """A job's work as commits on top of the commit it began from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,9 +27,7 @@ from protocol.repository_start import STAGED
 from protocol.short_text import as_sentence, one_line
 
 MOST_TODOS = 30
-"""Number of todos in a commit message."""
 MOST_NOTES = 300
-"""Characters of the notes on each todo."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +52,11 @@ def commit_job_branch(
     arguments give the same commits.
 
     Args:
-        root: The workspaces root that has the git repository.
-        snapshot: The job's last checkpoint.
-        job: Its id.
         starts: Start checkpoints of its phases, in order. A fork's branch begins with the phases
             that it continues from, as commits of their own job.
         story: The job's own summary, which is in the message of the last commit.
-        proof: What the tests showed of the work, for the same message.
 
-    Raises:
-        CheckpointMissing: The repository is not on this root and cannot be fetched again.
-        ConfigError, ApplicationError: As `fetch_pinned_repository`.
+    Raises CheckpointMissing, ConfigError, ApplicationError.
     """
     link = snapshot.repository
     assert link is not None
@@ -98,14 +88,15 @@ def commit_job_branch(
             text = "\n\n".join(filter(None, [text, f"Tests: {proof}." if proof else ""]))
         trailers = {"Job": "" if commits.single else stage.job}
         trailers["Signed-off-by"] = commits.author if commits.sign_off else ""
-        message = commit_message(text or f"Work of {stage.job}", trailers)
+        message = commit_message(
+            text or f"Work of {stage.job}", trailers, has_subject=commits.single
+        )
         tip = repository.commit(stage.tree, [tip], message, stage.timestamp, commits.author)
     repository.set_branch(branch, tip)
     return result.model_copy(update={"commit": tip})
 
 
 def _last_commit_story(stages: Sequence[_Stage], story: str) -> str:
-    """Return the job's summary, after what the last phase did if there are other commits."""
     last = stages[-1]
     if len(stages) == 1 or last.is_planning or last.story == story:
         return story
@@ -113,11 +104,7 @@ def _last_commit_story(stages: Sequence[_Stage], story: str) -> str:
 
 
 def finished_work_proof(root: Root, snapshot: Snapshot, call: int | None) -> WorkProof:
-    """Return what the work changes, and what the runs at the job's end have shown of it.
-
-    Raises:
-        CheckpointMissing, ConfigError, ApplicationError: As `open_branch_repository`.
-    """
+    """Return what the work changes, and what the runs at the job's end have shown of it."""
     link, arguments = snapshot.repository, {}
     assert link is not None
     repository = open_branch_repository(root, snapshot, link)
@@ -136,9 +123,7 @@ def open_branch_repository(
     The remote has it, unless it was away when the job began or only a part of the history was
     fetched.
 
-    Raises:
-        CheckpointMissing: Neither the remote nor an address has it.
-        ConfigError, ApplicationError: As `fetch_pinned_repository`.
+    Raises CheckpointMissing, ConfigError, ApplicationError.
     """
     remote = snapshot.config.workspace.remote or ""
     with suppress(CheckpointMissing):
@@ -187,9 +172,10 @@ def _job_branch_stages(
 
 
 def job_branch_tree(repository: ProjectRepository, snapshot: Snapshot, link: RepositoryLink) -> str:
-    """Return the git tree of the repository's files at a checkpoint."""
-    caches = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
-    files = without_ignored(snapshot.files, link.folder, link.tree, caches)
+    left_out = [pattern for pattern in snapshot.config.shell.volatile if pattern.endswith("/**")]
+    for path in link.tests.generated if link.tests else ():
+        left_out += [path, f"{path}/**"]
+    files = without_ignored(snapshot.files, link.folder, link.tree, left_out)
     return repository.take_from(files, link.folder, Since(link.commit, link.tree))
 
 
@@ -206,7 +192,6 @@ def _branch_phase_story(before: Snapshot, after: Snapshot) -> str:
 
 
 def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:
-    """Return the summary and notes of a completed job; empty if it did not complete."""
     if call is None:
         return ""
     arguments = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
@@ -215,5 +200,4 @@ def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:
 
 
 def unfinished_branch_story(job: str, words: Sequence[str]) -> str:
-    """Return a commit message for work of a job that ended without completing."""
     return "\n\n".join([f"Unfinished work of {job}", *filter(None, words)])

@@ -1,7 +1,5 @@
 """Runs git against people's remotes, with credentials from a variable of the worker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,10 +30,7 @@ def run_remote_git(
     The credential is passed in the environment of that process only, never in an argument, file or
     setting.
 
-    Raises:
-        ConfigError: The worker lacks the variable.
-        GitNotInstalled: This host has no git program.
-        RemoteUnavailable: Git failed.
+    Raises ConfigError, GitNotInstalled, RemoteUnavailable.
     """
     options: list[str] = []
     variables: dict[str, str] = {}
@@ -51,7 +46,6 @@ def run_remote_git(
 
 
 def read_remote_token(variable: str) -> str:
-    """Return the token in a variable of the worker. Raises ConfigError if it is unusable."""
     try:
         token = api_key_credential(variable)
     except ValueError as error:

@@ -10,19 +10,14 @@ from config.schema.agent import AgentConfig, ConfigError
 
 @dataclass(frozen=True)
 class RepositoryBounds:
-    """Size limits for the repository of a start."""
-
     files: int
     bytes: int
     """All files together, and the data that git transfers."""
     file_bytes: int
-    """Each single file."""
     named: tuple[str, ...] = ()
-    """Folders of the worker that its configuration trusts (`start.folders`)."""
 
     @classmethod
     def of_agents(cls, *agents: AgentConfig) -> RepositoryBounds:
-        """Return the widest limits of these agents."""
         limits = [agent.limits for agent in agents]
         return cls(
             max(each.repository_files for each in limits),
@@ -32,7 +27,6 @@ class RepositoryBounds:
         )
 
     def check_files(self, source: str, count: int) -> None:
-        """Raise ConfigError for too many files."""
         if count > self.files:
             raise ConfigError(
                 f"repository {source}: more than {self.files:,} files; limits.repository_files "
@@ -40,7 +34,6 @@ class RepositoryBounds:
             )
 
     def check_bytes(self, source: str, size: int, what: str) -> None:
-        """Raise ConfigError for too many bytes."""
         if size > self.bytes:
             raise ConfigError(
                 f"repository {source}: {what} more than {self.bytes:,} bytes; "
@@ -48,7 +41,6 @@ class RepositoryBounds:
             )
 
     def check_file(self, source: str, path: str, size: int) -> None:
-        """Raise ConfigError for a file that is too large for a checkpoint."""
         if size > self.file_bytes:
             raise ConfigError(
                 f"repository {source}: {path} has {size:,} bytes, and a file may have "
@@ -57,7 +49,6 @@ class RepositoryBounds:
 
 
 def repository_folder_bytes(folder: Path) -> int:
-    """Return the bytes of all files below a folder that may change meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         try:

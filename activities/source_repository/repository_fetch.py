@@ -1,20 +1,21 @@
 """Fetches the repository of a job or project once and pins its commit."""
 
-from __future__ import annotations
-
 import difflib
+import posixpath
 import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import FileMode
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root
-from activities.checkpoints.disk_access import fsync_path
+from activities.checkpoints.disk_access import replace_file
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.remote_fetch import install_fetched_packs
 from activities.projects.project_repository import (
@@ -24,7 +25,6 @@ from activities.projects.project_repository import (
     project_repository_path,
 )
 from activities.runtime.failures import may_retry_activity, typed_failure
-from activities.source_repository.agents_md import read_agents_md
 from activities.source_repository.git_folder import LOCAL, GitFolder
 from activities.source_repository.remote_git import run_remote_git
 from activities.source_repository.repository_bounds import RepositoryBounds, repository_folder_bytes
@@ -35,6 +35,7 @@ from activities.source_repository.staged_folder import (
     staged_folder_commit,
 )
 from activities.source_repository.tree_survey import survey_tree
+from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError
 from protocol.git_address import git_address_without_user
 from protocol.repository_link import RepositoryOrigin
@@ -63,16 +64,9 @@ def fetch_pinned_repository(
     moves.
 
     Args:
-        root: The workspaces root.
-        owner: The job or project.
-        start: The source.
-        bounds: Its largest size.
         remote: Where a staged folder is fetched from that is not here; empty for nowhere.
 
-    Raises:
-        ConfigError: The repository, ref or folder does not exist, or is too large.
-        ApplicationError: It cannot be reached; another attempt may help.
-        OSError: It cannot be stored.
+    Raises ConfigError, ApplicationError, OSError.
     """
     repository = ProjectRepository.create(project_repository_path(root, owner))
     path = repository.path
@@ -88,7 +82,7 @@ def fetch_pinned_repository(
             origin = _fetch_repository_draft(root, start, bounds, draft, path, remote)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _write_fetch_record(path / PINNED, origin.model_dump_json())
+        replace_file(path / PINNED, origin.model_dump_json())
         return origin
 
 
@@ -125,10 +119,10 @@ def _fetch_repository_draft(
     guidance, notes = read_agents_md(commit.tree, start.subfolder)
     shallow = draft / "shallow"
     if shallow.exists():
-        _write_fetch_record(path / "shallow", shallow.read_text())
+        replace_file(path / "shallow", shallow.read_text())
         survey.is_cut = start.depth is None
     install_fetched_packs(draft, path)
-    _write_fetch_record(path / START, f"{commit.id}\n")
+    replace_file(path / START, f"{commit.id}\n")
     ProjectRepository(path).set_branch(MAIN, str(commit.id))
     return RepositoryOrigin(
         source=source,
@@ -144,18 +138,15 @@ def _fetch_repository_draft(
 def _readable_address(
     root: Root, address: str, source: str, bounds: RepositoryBounds
 ) -> Iterator[tuple[str, bool]]:
-    """Yield where git fetches from, and whether objects are missing there.
-
-    For a repository of this host that is a copy, which names no program.
-    """
+    """Yield where git fetches from (a copy that names no program), and whether it lacks objects."""
     if not address.startswith(LOCAL):
         yield address, False
         return
-    found = GitFolder.at_address(address, [*bounds.named, str(root.staged)])
-    if found is None:
+    local = GitFolder.at_address(address, [*bounds.named, str(root.staged)])
+    if local is None:
         raise ConfigError(f"repository {source}: it does not appear to be a git repository")
-    with found.copied() as copy:
-        yield f"{LOCAL}{copy}", found.is_partial
+    with local.copied() as copy:
+        yield f"{LOCAL}{copy}", local.is_partial
 
 
 def _fetch_into(
@@ -170,32 +161,24 @@ def _fetch_into(
     depth = [f"--depth={start.depth}"] if start.depth else []
     quiet = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     quiet += ["--update-shallow"]
-    refspecs = [f"+{start.ref or 'HEAD'}:{START}"]
-    is_commit = bool(start.ref and _COMMIT.fullmatch(start.ref))
+    fetch = partial(run_remote_git, draft, address, start.token_variable, *quiet, watch=watch)
     try:
         try:
-            run_remote_git(
-                draft,
-                address,
-                start.token_variable,
-                *quiet,
-                *depth,
-                address,
-                *refspecs,
-                watch=watch,
-            )
+            fetch(*depth, address, f"+{start.ref or 'HEAD'}:{START}")
         except RemoteUnavailable:
             if is_partial and not depth:
                 start = start.model_copy(update={"depth": 1})
                 return _fetch_into(draft, address, start, source, watch)
-            if not is_commit:
+            if not _COMMIT.fullmatch(start.ref or ""):
                 raise
             # Some servers refuse to send a commit by id, although it is in a branch.
             every = ["+refs/heads/*:refs/longhaul/heads/*", "+refs/tags/*:refs/longhaul/tags/*"]
-            run_remote_git(
-                draft, address, start.token_variable, *quiet, address, *every, watch=watch
-            )
-            _pin_fetched_start(draft, str(start.ref), source)
+            fetch(address, *every)
+            if str(start.ref) not in pygit2.Repository(str(draft)):
+                raise ConfigError(
+                    f"repository {source}: no branch or tag of it has the commit {start.ref}"
+                ) from None
+            replace_file(draft / START, f"{start.ref}\n")
     except RemoteUnavailable as error:
         if _NO_REF.search(str(error)):
             raise ConfigError(
@@ -209,7 +192,6 @@ def _fetch_into(
 
 
 def _missing_repository_ref(address: str, start: RepositoryStart) -> str:
-    """Return that there is no such ref, with what to do instead."""
     ref = str(start.ref or "")
     if re.fullmatch(r"[0-9a-f]{4,39}", ref):
         return f"there is no branch or tag {ref}; a commit is named by all 40 digits of its id"
@@ -243,16 +225,9 @@ def _repository_fetch_failure(source: str, why: Exception) -> ApplicationError:
     )
 
 
-def _pin_fetched_start(draft: Path, commit: str, source: str) -> None:
-    if commit not in pygit2.Repository(str(draft)):
-        raise ConfigError(f"repository {source}: no branch or tag of it has the commit {commit}")
-    _write_fetch_record(draft / START, f"{commit}\n")
-
-
 def _fetched_folder_address(
     root: Root, start: RepositoryStart, bounds: RepositoryBounds, remote: str
 ) -> str:
-    """Return the address of the staged folder; stage it now if `starter.py` has not."""
     name = start.folder
     if not name.startswith(STAGED):
         path = Path(name)
@@ -288,10 +263,54 @@ def _is_fetched_folder(tree: pygit2.Tree, path: str) -> bool:
         return False
 
 
-def _write_fetch_record(path: Path, text: str) -> None:
-    """Write the file atomically and sync it to disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    draft.write_text(text)
-    fsync_path(draft)
-    draft.replace(path)
+NAMES = ("AGENTS.override.md", "AGENTS.md")
+MOST_BYTES = 32 * 1024
+"""All files together."""
+MOST_LINKS = 5
+CUT = "\n[cut here: the files have more than 32 KiB together]"
+
+
+def read_agents_md(tree: pygit2.Tree, subfolder: str) -> tuple[str, list[str]]:
+    """Return texts by path, the farthest cut if they are too long, and notes for people.
+
+    They are guidance for agents, from the repository's root down to the start folder. Each folder
+    counts once, with `AGENTS.override.md` before `AGENTS.md`. Nearer files come later and take
+    precedence (https://agents.md; the override and the limit follow Codex).
+    """
+    folders = [""]
+    for part in subfolder.split("/") if subfolder else []:
+        folders.append(posixpath.join(folders[-1], part))
+    texts: list[str] = []
+    notes: list[str] = []
+    bytes_left = MOST_BYTES
+    for folder in reversed(folders):
+        for name in NAMES:
+            path = posixpath.join(folder, name)
+            raw = _read_agents_md_file(tree, path)
+            if raw is None or not raw.strip():
+                continue
+            if len(raw) > bytes_left:
+                notes.append(f"{path} is cut: at most {MOST_BYTES:,} bytes of guidance are shown.")
+            if bytes_left > 0:
+                text = replace_surrogates(raw[:bytes_left].decode(errors="replace")).strip()
+                texts.append(f"## {path}\n\n{text}{CUT if len(raw) > bytes_left else ''}")
+            bytes_left = max(0, bytes_left - len(raw))
+            break
+    return "\n\n".join(reversed(texts)), notes[::-1]
+
+
+def _read_agents_md_file(tree: pygit2.Tree, path: str) -> bytes | None:
+    for _ in range(MOST_LINKS):
+        try:
+            entry = tree[path]
+        except KeyError:
+            return None
+        if not isinstance(entry, pygit2.Blob):
+            return None
+        if entry.filemode != FileMode.LINK:
+            return bytes(entry.data)
+        target = posixpath.join(posixpath.dirname(path), entry.data.decode(errors="replace"))
+        path = posixpath.normpath(target)
+        if path.startswith(("/", "..")):
+            return None
+    return None

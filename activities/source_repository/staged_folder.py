@@ -4,8 +4,6 @@ The top folder of a git work tree keeps its history. The job starts from its com
 changed since, else from a new commit on top of it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets
@@ -24,7 +22,7 @@ from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
 from activities.checkpoints.git import is_git_folder, run_git
 from activities.checkpoints.journal_records import BLOB, COMMIT, TREE, JournalRecord
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.checkpoints.pack_writer import PackWriter
+from activities.checkpoints.packfile import PackWriter
 from activities.checkpoints.remote_files import fetch_remote_folder
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
@@ -47,13 +45,6 @@ WHO = f"longhaul <{EMAIL}>"
 
 
 def stage_folder(path: Path, staged: Path, bounds: RepositoryBounds) -> str:
-    """Copy a folder into a repository below `staged`; return `staged:<repository>/<name>`.
-
-    Raises:
-        ConfigError: It is no folder, cannot be read, has no files, or is too large.
-        GitNotInstalled: It is a git work tree, and this host has no git program.
-        OSError: The disk is full.
-    """
     source = f"folder {path.name or path}"
     if not path.is_dir():
         why = "it is a file, and no folder" if path.exists() else "there is no such folder"
@@ -81,26 +72,18 @@ def stage_folder(path: Path, staged: Path, bounds: RepositoryBounds) -> str:
 
 
 def staged_folder_commit(name: str) -> str:
-    """The commit that a staged repository ends at, from its name. Raises ValueError."""
     if (match := re.fullmatch(r"repository-([0-9a-f]{40})\.git", name)) is None:
         raise ValueError(f"{name} is no staged folder")
     return match[1]
 
 
 def carried_staged_folder(staged: Path) -> str:
-    """Return the commit that a remote can take of a staged repository: its own, or one that
-    carries a part of a history.
-    """
+    """Return the commit of a staged repository that a remote takes, maybe of a partial history."""
     commit = staged_folder_commit(staged.name)
     return carry_branch(ProjectRepository(staged), MAIN, commit, commit) or commit
 
 
 def fetch_staged_folder(name: str, staged: Path, remote: str) -> bool:
-    """Bring a staged folder's repository from the remote; False if the remote has none.
-
-    Raises:
-        GitNotInstalled, RemoteUnavailable, OSError.
-    """
     draft = staged / f".{secrets.token_hex(6)}"
     staged.mkdir(parents=True, exist_ok=True)
     try:
@@ -125,50 +108,62 @@ def _stage_folder_work_tree(
     path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
 ) -> str:
     """Return a commit of the work tree's current files, as git itself sees them."""
-    found = GitFolder.of_work_tree(path, source, bounds.named)
-    with found.copied() as copy:
+    work_tree = GitFolder.of_work_tree(path, source, bounds.named)
+    with work_tree.copied() as copy:
         try:
-            return _fetch_staged_work_tree(found, copy, repository, bounds)
+            return _fetch_staged_work_tree(work_tree, copy, repository, bounds)
         except RemoteUnavailable as failed:
-            raise ConfigError(f"repository {source}: {failed}{_partial_hint(found)}") from None
+            raise ConfigError(f"repository {source}: {failed}{_partial_hint(work_tree)}") from None
 
 
 def _fetch_staged_work_tree(
-    found: GitFolder, copy: Path, repository: ProjectRepository, bounds: RepositoryBounds
+    work_tree: GitFolder, copy: Path, repository: ProjectRepository, bounds: RepositoryBounds
 ) -> str:
-    """Commit the work tree in the copy of its repository, and fetch that with its history."""
-    assert found.top is not None
+    assert work_tree.top is not None
 
     def ask(*arguments: str, stdin: bytes | None = None) -> str:
-        about = ("--git-dir", str(copy), "--work-tree", str(found.top), "-C", str(found.top))
+        about = (
+            "--git-dir",
+            str(copy),
+            "--work-tree",
+            str(work_tree.top),
+            "-C",
+            str(work_tree.top),
+        )
         return run_git(None, *about, *arguments, stdin=stdin, errors="surrogateescape")
 
-    parent = _checked_out_commit(copy, found.source)
+    parent = _checked_out_commit(copy, work_tree.source)
     listed = ask("ls-files", "-z", "--others", "--modified", "--exclude-standard")
     names = sorted(set(listed.split("\0")) - {""})
-    _check_staged_folder_size(found.top, names, found.source, bounds)
+    _check_staged_folder_size(work_tree.top, names, work_tree.source, bounds)
     # `git add` would look into repositories within, by their own configuration.
-    added = [each for each in names if not each.endswith("/") or _is_committed(found.top / each)]
+    added = [
+        each
+        for each in names
+        if not each.endswith("/") or _staged_submodule_entry(work_tree.top / each) is not None
+    ]
     paths = b"".join(os.fsencode(each.rstrip("/")) + b"\0" for each in added)
     ask("update-index", "-z", "--add", "--remove", "--replace", "--stdin", stdin=paths)
     tree = ask("write-tree").strip()
     if tree == EMPTY_TREE.hex():
-        raise ConfigError(_empty_staged_folder_error(found.source))
+        raise ConfigError(_empty_staged_folder_error(work_tree.source))
     commit = parent or ""
     if not parent or ask("rev-parse", f"{parent}^{{tree}}").strip() != tree:
-        commit = _commit_work_tree(found, copy, parent, tree)
+        commit = _commit_work_tree(work_tree, copy, parent, tree)
     # Git would not write what the repository has already, so all objects come by a fetch.
     run_git(copy, "update-ref", "--no-deref", START, commit)
-    _fetch_staged_commit(copy, repository, deepest=not found.is_partial, depth=2 if parent else 1)
+    _fetch_staged_commit(
+        copy, repository, deepest=not work_tree.is_partial, depth=2 if parent else 1
+    )
     return str(repository.get_commit(commit).id)
 
 
-def _commit_work_tree(found: GitFolder, copy: Path, parent: str | None, tree: str) -> str:
+def _commit_work_tree(work_tree: GitFolder, copy: Path, parent: str | None, tree: str) -> str:
     """Write a commit of the tree into the copy. The same files give the same commit."""
-    assert found.top is not None
+    assert work_tree.top is not None
     when = run_git(copy, "show", "-s", "--format=%ct", parent).strip() if parent else "0"
-    amid = f", amid {found.under_way}" if found.under_way else ""
-    message = f"{'Uncommitted changes' if parent else 'Files'} of {found.top.name}{amid}\n"
+    amid = f", amid {work_tree.under_way}" if work_tree.under_way else ""
+    message = f"{'Uncommitted changes' if parent else 'Files'} of {work_tree.top.name}{amid}\n"
     lines = [f"tree {tree}", *([f"parent {parent}"] if parent else [])]
     lines += [f"{role} {WHO} {when} +0000" for role in ("author", "committer")]
     data = "\n".join(lines).encode() + b"\n\n" + name_to_bytes(message)
@@ -176,12 +171,7 @@ def _commit_work_tree(found: GitFolder, copy: Path, parent: str | None, tree: st
 
 
 def _checked_out_commit(copy: Path, source: str) -> str | None:
-    """Return the commit that HEAD names; None if nothing is committed yet.
-
-    Raises:
-        ConfigError: Its branch is missing, although there are others.
-        RemoteUnavailable: It cannot be read.
-    """
+    """Return the commit that HEAD names, None before the first. Raises ConfigError."""
     with suppress(RemoteUnavailable):
         run_git(copy, "rev-parse", "--verify", "--quiet", "HEAD")
         return run_git(copy, "rev-parse", "--verify", "HEAD^{commit}").strip()
@@ -204,33 +194,24 @@ def _checked_out_commit(copy: Path, source: str) -> str | None:
 def _fetch_staged_commit(
     copy: Path, repository: ProjectRepository, *, deepest: bool, depth: int
 ) -> None:
-    """Fetch the commit with its history, or with its newest part where the rest is not there.
-
-    Raises:
-        RemoteUnavailable: Its own files are missing.
-    """
+    """Fetch the commit with its history, or with its newest part where the rest is not there."""
     fetch = ("fetch", "--quiet", "--no-tags", "--update-shallow", "--no-write-fetch-head")
     about = (f"{LOCAL}{copy}", f"+{START}:refs/heads/{MAIN}")
-    if deepest:
-        run_git(repository.path, *fetch, *about)
-        return
     try:
         run_git(repository.path, *fetch, *about)
     except RemoteUnavailable:
+        if deepest:
+            raise
         run_git(repository.path, *fetch, f"--depth={depth}", *about)
 
 
-def _partial_hint(found: GitFolder) -> str:
+def _partial_hint(work_tree: GitFolder) -> str:
     return (
         "; it is a partial clone, and nothing is fetched for it here: `git fetch --refetch "
         "--no-filter` brings what is missing"
-        if found.is_partial
+        if work_tree.is_partial
         else ""
     )
-
-
-def _is_committed(place: Path) -> bool:
-    return _staged_submodule_entry(place) is not None
 
 
 def _check_staged_folder_size(
@@ -252,8 +233,6 @@ def _empty_staged_folder_error(source: str) -> str:
 
 
 class _StagedFolderPack:
-    """Writes a folder's files, trees and commit as one pack."""
-
     def __init__(
         self, path: Path, repository: ProjectRepository, source: str, bounds: RepositoryBounds
     ) -> None:
@@ -264,7 +243,6 @@ class _StagedFolderPack:
         self._listed: set[str] | None = None
 
     def take(self) -> str:
-        """Write everything and return the commit's id."""
         with _open_staging_ignore_rules(self._path, self._source, self._bounds) as (reader, prefix):
             self._reader, self._prefix = reader, prefix
             try:
@@ -285,7 +263,6 @@ class _StagedFolderPack:
         return commit.hex()
 
     def _write_folder(self, folder: Path, above: str) -> bytes:
-        """Write the folder and return its tree id."""
         entries: dict[bytes, TreeEntry] = {}
         try:
             listing = list(os.scandir(os.fsencode(folder)))
@@ -301,7 +278,6 @@ class _StagedFolderPack:
         return self._add_object(TREE, encode_tree_shard(entries)) if entries else EMPTY_TREE
 
     def _write_entry(self, item: os.DirEntry[bytes], path: str) -> TreeEntry | None:
-        """Write one entry; return None if it is left out."""
         place = Path(os.fsdecode(item.path))
         if item.is_dir(follow_symlinks=False):
             if self._is_ignored(f"{path}/"):
@@ -358,10 +334,7 @@ def _list_staged_files(path: Path, reader: pygit2.Repository, prefix: str) -> se
     """Return the files that are not ignored, and the folders on the way to them with a slash.
 
     libgit2 overlooks a pattern with `!` that takes back one of another folder's `.gitignore`, so
-    git itself says what is ignored.
-
-    Raises:
-        GitNotInstalled, RemoteUnavailable: as for `run_git`.
+    git itself says what is ignored. Raises GitNotInstalled, RemoteUnavailable: as for `run_git`.
     """
     listed = run_git(
         None,
@@ -394,8 +367,8 @@ def _open_staging_ignore_rules(
     with ExitStack() as stack:
         if top:
             with suppress(GitNotInstalled):
-                found = GitFolder.of_work_tree(top, source, bounds.named)
-                reader = _as_work_tree(stack.enter_context(found.copied()), top)
+                work_tree = GitFolder.of_work_tree(top, source, bounds.named)
+                reader = _as_work_tree(stack.enter_context(work_tree.copied()), top)
                 prefix = f"{real.relative_to(top)}/"
                 if not reader.path_is_ignored(prefix):
                     yield reader, prefix

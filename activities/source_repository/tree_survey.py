@@ -1,7 +1,5 @@
 """Surveys the tree of a repository: its size, and which contents will be missing."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import cast
@@ -24,8 +22,6 @@ MOST_NAMED = 10
 
 @dataclass
 class TreeSurvey:
-    """Size and missing contents of a tree."""
-
     file_count: int = 0
     bytes: int = 0
     submodules: list[str] = field(default_factory=list)
@@ -38,14 +34,16 @@ class TreeSurvey:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about missing contents, for people and the model."""
         notes = []
         if self.submodules:
             named = replace_surrogates(first_few(self.submodules, MOST_NAMED))
             notes.append(f"Submodules are not fetched, their folders are missing: {named}.")
         if self.pointers:
             named = replace_surrogates(first_few(self.pointers, MOST_NAMED))
-            notes.append(f"Git LFS is not followed, these files are pointers only: {named}.")
+            notes.append(
+                "Git LFS is not followed, these files are pointers only, on which tests may fail "
+                f"(a clone with their content can be given as a folder): {named}."
+            )
         if filters := self.filters - {"lfs"}:
             named = replace_surrogates(first_few(sorted(filters), MOST_NAMED))
             notes.append(f"No filter of .gitattributes is run, files are as committed: {named}.")
@@ -57,11 +55,7 @@ class TreeSurvey:
 def survey_tree(
     repository: pygit2.Repository, tree: pygit2.Tree, source: str, bounds: RepositoryBounds
 ) -> TreeSurvey:
-    """Inspect every entry of a tree; read only small files.
-
-    Raises:
-        ConfigError: It exceeds the limits, or has a name that no folder can hold.
-    """
+    """Inspect every entry of a tree, reading small files. Raises ConfigError for what is unfit."""
     survey = TreeSurvey()
     small: list[tuple[str, pygit2.Oid]] = []
     todo = [("", tree)]

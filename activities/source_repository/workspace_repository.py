@@ -1,7 +1,5 @@
 """Puts a repository into a job's workspace."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
@@ -23,7 +21,6 @@ _LEFT = shutil.ignore_patterns(
 def put_repository_into_workspace(
     root: Root, snapshot: Snapshot, owner: str, origin: RepositoryOrigin, publish: Publish | None
 ) -> None:
-    """Put the fetched files into the workspace, sharing the stored objects."""
     repository = ProjectRepository(project_repository_path(root, owner))
     snapshot.borrow_objects(repository.path)
     snapshot.files = repository.put_into(snapshot.files, origin.commit, FOLDER)

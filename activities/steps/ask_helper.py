@@ -5,9 +5,8 @@ as a tree; the workflow passes the tree's id from one activity to the next, and 
 it with the answer. A helper can only read; what it fetches from the web stays in its own tree.
 """
 
-from __future__ import annotations
-
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 from temporalio import activity
@@ -18,25 +17,21 @@ from activities.guards.call_guards import CallGuards
 from activities.job.activity_context import (
     activity_effect_key,
     activity_job_id,
-    activity_schedule_ms,
     open_activity_snapshot,
 )
 from activities.job.conversation import Conversation
+from activities.job.conversation_calls import ERROR_PREFIX, tool_result_message, truncate_result
 from activities.job.snapshot import Snapshot
-from activities.job.tool_messages import ERROR_PREFIX, tool_result_message
-from activities.model.client import ModelClient, ModelQuery
-from activities.model.endpoint import Connect
+from activities.model.client import ModelQuery
 from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
+from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools
 from activities.toolkit.registry import Tool
-from activities.toolkit.result_text import truncate_result
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_task, is_delegated_tool
@@ -58,28 +53,18 @@ TOO_MANY = f"Not run: at most {MAX_HELPER_CALLS} calls of a reply are carried ou
 NEEDS_PERSON = "It needs a person's approval, which only the agent can get: leave it, and say so."
 
 
-class AskHelperActivity:
-    """The `ask_helper` activity."""
-
-    def __init__(self, root: Root, connect: Connect) -> None:
-        self._root = root
-        self._asking = ModelClient(root, connect)
-
+class AskHelperActivity(ModelActivity):
     @activity.defn(name="ask_helper")
     async def ask_helper(self, request: HelperRequest) -> HelperReply:
-        """Get one reply of a helper: look-ups with their results, or the answer."""
-        with typed_failures():
-            async with heartbeats():
-                if not await asyncio.to_thread(self._has_helper_task, request):
-                    return HelperReply(usage=Usage(), done=True)
-                return await self._asking.request_reply(
-                    partial(self._helper_question, request), partial(self._after, request)
-                )
+        async with async_step():
+            if not await asyncio.to_thread(self._has_helper_task, request):
+                return HelperReply(usage=Usage(), done=True)
+            return await self._model_client.request_reply(
+                partial(self._helper_question, request), partial(self._after, request)
+            )
 
     def _has_helper_task(self, request: HelperRequest) -> bool:
-        """Return whether the call's arguments are valid; if not, the tool itself reports the
-        problem.
-        """
+        """Return whether the call's arguments are valid; else the tool itself says why not."""
         snapshot = open_activity_snapshot(self._root, request)
         try:
             delegate_call_task(
@@ -133,8 +118,6 @@ class AskHelperActivity:
 
 
 class _HelperLookUp:
-    """Runs the calls of one reply as long as their results fit into the conversation."""
-
     def __init__(
         self, root: Root, snapshot: Snapshot, conversation: Conversation, files: Files
     ) -> None:
@@ -145,33 +128,22 @@ class _HelperLookUp:
         limit = config.context.compaction_limit(config.model_for(kind))
         self._room = int(SHARE * limit) - _count_helper_tokens(snapshot, conversation)
         self._encoding = token_encoding_name(config.model_for(kind).name)
-        self._context = ToolContext(
+        self._context = replace(
+            ToolContext.of(snapshot, root, activity_effect_key()),
             files=files,
             reads=Files.empty(files.store),
-            changes=snapshot.changes,
-            state=snapshot.state.deep_copy(),
-            config=config,
             conversation=conversation,
-            history=snapshot.history,
-            root=root,
-            job=activity_job_id(),
-            key=activity_effect_key(),
-            commit=snapshot.commit,
-            time_ms=activity_schedule_ms(),
         )
 
     @property
     def files(self) -> Files:
-        """The workspace, including files the helper fetched from the web."""
         return self._context.files
 
     @property
     def is_full(self) -> bool:
-        """Whether the results use up all remaining tokens."""
         return self._room <= 0
 
     def run(self, name: str, raw: str) -> str:
-        """Run a call and return its result, or an error for the model."""
         if self.is_full:
             return f"{ERROR_PREFIX}{NO_ROOM}"
         try:
@@ -211,7 +183,6 @@ def helper_tools(snapshot: Snapshot) -> list[Tool]:
 def _open_helper_conversation(
     snapshot: Snapshot, request: HelperRequest
 ) -> tuple[Conversation, Files]:
-    """Return the helper's conversation with the next message, and the files it sees."""
     if request.tree:
         tree = snapshot.checkpoints.files(request.tree)
         conversation = Conversation(tree.subfolder(CONVERSATION))
@@ -240,7 +211,6 @@ def _store_helper_tree(conversation: Conversation, files: Files) -> str:
 
 
 def _count_helper_tokens(snapshot: Snapshot, conversation: Conversation) -> int:
-    """Return the size of the helper's next request in tokens."""
     encoding = token_encoding_name(snapshot.config.model_for(snapshot.state.phase.kind).name)
     tools = sum(count_tokens(str(entry.schema), encoding) for entry in helper_tools(snapshot))
     return tools + conversation.count_tokens(encoding)

@@ -1,25 +1,21 @@
 """The end of a job: its result, written where people look and returned to Temporal."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from typing import Any
 
-from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.acceptance.contract import job_contract
 from activities.acceptance.lost_work import KeptWork
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
-from activities.documents.input_documents import input_document_warnings
 from activities.job.activity_context import (
-    activity_effect_key,
     activity_job_id,
     activity_schedule_time,
     open_activity_snapshot,
 )
+from activities.job.input_documents import input_document_warnings
 from activities.job.job_folder import publish_checkpoint
 from activities.job.plan_and_todo_files import with_settled_plan
 from activities.job.snapshot import Snapshot
@@ -28,10 +24,6 @@ from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_workspace_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import todos_completed_by_job_end
-from activities.requirements.requirement_survey import completeness_notes
-from activities.requirements.store_sync import release_store_at_end
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
 from activities.source_repository.branch_files import with_branch_files
 from activities.source_repository.job_branch import (
     commit_job_branch,
@@ -41,7 +33,8 @@ from activities.source_repository.job_branch import (
     unfinished_branch_story,
 )
 from activities.steps.cancel_start import cancel_own_run
-from activities.tool_catalogue import REGISTRY
+from activities.steps.root_activity import coroutine_activity
+from activities.tool_catalogue import EXTENSIONS, REGISTRY
 from config.schema.agent import ConfigError
 from protocol.endings import COMPLETION_FILE, CloseReply, CloseRequest, JobResult
 from protocol.publishing import BranchResult
@@ -63,65 +56,49 @@ which depends on when a call was repeated, and what was used by replies that bro
 """
 
 
-class CloseJobActivity:
-    """The `close_job` activity."""
+@coroutine_activity
+async def close_job(root: Root, request: CloseRequest) -> CloseReply:
+    closed = await asyncio.to_thread(_close_job, root, request)
+    if request.request_cancel:
+        await cancel_own_run()
+    return closed
 
-    def __init__(self, root: Root) -> None:
-        self._root = root
 
-    @activity.defn(name="close_job")
-    async def close_job(self, request: CloseRequest) -> CloseReply:
-        """Write `output/completion.json`, tag the last checkpoint, settle the folder."""
-        with typed_failures():
-            async with heartbeats():
-                closed = await asyncio.to_thread(self._close_job, request)
-                if request.request_cancel:
-                    await cancel_own_run()
-                return closed
-
-    def _close_job(self, request: CloseRequest) -> CloseReply:
-        snapshot = open_activity_snapshot(self._root, request)
-        before = snapshot.files
-        ledger = [item.model_copy() for item in snapshot.state.scope]
-        _settle_ledger_at_close(snapshot, request)
-        result = _job_result_at_close(snapshot, request)
-        phase = snapshot.state.phase
-        completed = todos_completed_by_job_end(snapshot) if request.status == "completed" else []
-        if request.status == "completed":
-            phase.close(completed)
-        result.unresolved += release_store_at_end(self._root, snapshot, request.status)
-        result.notes = "\n".join(
-            filter(
-                None,
-                [
-                    result.notes,
-                    *completeness_notes(snapshot, activity_job_id()),
-                    *input_document_warnings(snapshot.files),
-                ],
-            )
-        )
-        if snapshot.repository and not snapshot.link:
-            result.branch = _commit_branch_at_close(self._root, snapshot, request, result)
-        page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
-        snapshot.files = archive_phase(snapshot.files, phase, page)
-        snapshot.files = with_workspace_summary(snapshot)
-        snapshot.write_system_file(COMPLETION_FILE, _result_file_text(result).encode())
-        snapshot.record_changes(before)
-        timestamp = activity_schedule_time()
-        result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)
-        result.tree = snapshot.comparable_tree
-        moved = publish_checkpoint(
-            self._root, snapshot, request.status, activity_effect_key(), last=True
-        )
-        remove_private_folders(self._root, activity_job_id())
-        return CloseReply(
-            commit=result.checkpoint,
-            at=timestamp,
-            result=result,
-            scope=snapshot.state.items_changed_since(ledger),
-            completed=completed,
-            moved_aside=moved[:20],
-        )
+def _close_job(root: Root, request: CloseRequest) -> CloseReply:
+    snapshot = open_activity_snapshot(root, request)
+    before = snapshot.files
+    ledger = [item.model_copy() for item in snapshot.state.scope]
+    _settle_ledger_at_close(snapshot, request)
+    result = _job_result_at_close(snapshot, request)
+    phase = snapshot.state.phase
+    completed = todos_completed_by_job_end(snapshot) if request.status == "completed" else []
+    if request.status == "completed":
+        phase.close(completed)
+    notes = [result.notes]
+    for extension in EXTENSIONS:
+        result.unresolved += extension.close_job(root, snapshot, request.status)
+        notes += extension.completion_notes(snapshot)
+    result.notes = "\n".join(filter(None, [*notes, *input_document_warnings(snapshot.files)]))
+    if snapshot.repository and not snapshot.link:
+        result.branch = _commit_branch_at_close(root, snapshot, request, result)
+    page = archive_page(snapshot, "closed", request.reason, result.summary, acts=request.acts)
+    snapshot.files = archive_phase(snapshot.files, phase, page)
+    snapshot.files = with_workspace_summary(snapshot)
+    snapshot.write_system_file(COMPLETION_FILE, _result_file_text(result).encode())
+    snapshot.record_changes(before)
+    timestamp = activity_schedule_time()
+    result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)
+    result.tree = snapshot.comparable_tree
+    moved = publish_checkpoint(root, snapshot, request.status, last=True)
+    remove_private_folders(root, activity_job_id())
+    return CloseReply(
+        commit=result.checkpoint,
+        at=timestamp,
+        result=result,
+        scope=snapshot.state.items_changed_since(ledger),
+        completed=completed,
+        moved_aside=moved,
+    )
 
 
 def _settle_ledger_at_close(snapshot: Snapshot, request: CloseRequest) -> None:
@@ -146,11 +123,7 @@ def _result_file_text(result: JobResult) -> str:
 def _commit_branch_at_close(
     root: Root, snapshot: Snapshot, request: CloseRequest, result: JobResult
 ) -> BranchResult | None:
-    """Commit the work to a branch; if that was not pushed, also write it as files.
-
-    Returns None if no branch can be made; the result then says why, and the files stay in the
-    workspace.
-    """
+    """Commit the work to a branch, as files too if not pushed; None if there can be none."""
     story = completed_branch_story(snapshot, request.call) or unfinished_branch_story(
         activity_job_id(), [request.reason]
     )

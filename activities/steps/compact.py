@@ -1,7 +1,5 @@
 """The `compact` activity: shortens a conversation that has grown too large."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from functools import partial
@@ -10,45 +8,34 @@ from typing import Any
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.checkpoints import Root
 from activities.job import context_summary
 from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
 from activities.job.loaded_skills import skills_after_compaction
 from activities.job.snapshot import Snapshot
-from activities.model.client import ModelClient, ModelQuery
-from activities.model.endpoint import Connect
+from activities.model.client import ModelQuery
 from activities.model.message_forms import message_form_weights
-from activities.model.prices import priced_usage
+from activities.model.prices import priced_usages
 from activities.model.prompt import count_prompt_tokens, fixed_prompt_tokens
 from activities.model.reply_stream import StreamedReply
-from activities.runtime.failures import ATTEMPTS, is_failure_retried, typed_failures
-from activities.runtime.heartbeats import heartbeats
+from activities.runtime.failures import ATTEMPTS, is_failure_retried
+from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.path_ownership import is_system_path
 from protocol.requests import CompactReply, CompactRequest
-from protocol.usage import Usage
 
 SUMMARIES = 2
 """Number of summaries requested before the system itself adds what they omit."""
 
 
-class CompactActivity:
-    """The `compact` activity."""
-
-    def __init__(self, root: Root, connect: Connect) -> None:
-        self._root = root
-        self._model_client = ModelClient(root, connect)
-
+class CompactActivity(ModelActivity):
     @activity.defn(name="compact")
     async def compact(self, request: CompactRequest) -> CompactReply:
-        """Clear old results and, if that is not enough, fold old exchanges into a summary."""
-        with typed_failures(ATTEMPTS):
-            async with heartbeats():
-                folds = await asyncio.to_thread(self._needs_summary, request)
-                replies = await self._request_summaries(request) if folds else []
-                return await asyncio.to_thread(self._save_compaction, request, replies)
+        async with async_step(ATTEMPTS):
+            folds = await asyncio.to_thread(self._needs_summary, request)
+            replies = await self._request_summaries(request) if folds else []
+            return await asyncio.to_thread(self._save_compaction, request, replies)
 
     def _needs_summary(self, request: CompactRequest) -> bool:
         snapshot = open_activity_snapshot(self._root, request)
@@ -61,8 +48,7 @@ class CompactActivity:
         An unreachable or busy endpoint gets more attempts than other failures, and a refused key
         needs a person: the phase cannot continue without either.
 
-        Raises:
-            ApplicationError: The endpoint failed in one of these ways.
+        Raises ApplicationError.
         """
         written: list[StreamedReply] = []
         for attempt in range(1, SUMMARIES + 1):
@@ -101,9 +87,6 @@ class CompactActivity:
             _mentions_to_compact(open_activity_snapshot(self._root, request)).missing_from(summary)
         )
 
-    def _count_tokens_before(self, request: CompactRequest) -> int:
-        return count_prompt_tokens(open_activity_snapshot(self._root, request))
-
     def _save_compaction(
         self, request: CompactRequest, written: Sequence[StreamedReply]
     ) -> CompactReply:
@@ -127,9 +110,6 @@ class CompactActivity:
             summary=summary,
             skills=skills_after_compaction(snapshot, planned, request.limit),
         )
-        usage = Usage()
-        for reply in written:
-            usage.add(priced_usage(reply, snapshot.config))
         timestamp = activity_schedule_time()
         story = snapshot.commit_message(
             f"compacted: {planned.cleared} cleared, {planned.folded} folded"
@@ -140,15 +120,15 @@ class CompactActivity:
             commit=commit,
             at=timestamp,
             context=context,
-            unchanged=request.hard and context == self._count_tokens_before(request),
+            unchanged=request.hard
+            and context == count_prompt_tokens(open_activity_snapshot(self._root, request)),
             cleared=planned.cleared,
             folded=planned.folded,
-            usage=usage,
+            usage=priced_usages(written, snapshot.config),
         )
 
 
 def _plan_snapshot_compaction(snapshot: Snapshot, request: CompactRequest) -> CompactionPlan:
-    """Plan the compaction; the same checkpoint always gives the same plan."""
     model = snapshot.config.model_for(snapshot.state.phase.kind)
     encoding = token_encoding_name(model.name)
     before = snapshot.compaction
@@ -174,6 +154,5 @@ def _mentions_to_compact(snapshot: Snapshot) -> context_summary.RequiredSummaryM
 
 
 def _messages_to_compact(snapshot: Snapshot, planned: CompactionPlan) -> list[dict[str, Any]]:
-    """Return the messages that this compaction folds."""
     start = max(OPENING, snapshot.compaction.folded)
     return snapshot.conversation.messages(start, planned.folded)

@@ -1,10 +1,6 @@
 """Finds the newest intact checkpoint of a job that has lost one."""
 
-from __future__ import annotations
-
 from contextlib import suppress
-
-from temporalio import activity
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
 from activities.checkpoints.forgotten_records import find_forgotten_record
@@ -12,44 +8,35 @@ from activities.job.activity_context import (
     activity_job_id,
     activity_schedule_time,
     check_activity_root,
+    fetch_job,
 )
-from activities.job.checkpoint_fetch import fetch_job
+from activities.job.conversation_calls import ERROR_PREFIX, result_error_line
 from activities.job.snapshot import Snapshot
-from activities.job.tool_messages import ERROR_PREFIX
-from activities.runtime.failures import typed_failure, typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.runtime.failures import typed_failure
+from activities.steps.root_activity import thread_activity
 from activities.tool_calls.call_refs import newest_call_refs
-from activities.toolkit.result_text import result_error_line
 from protocol.requests import RecoverReply, RecoverRequest
 
 
-class FindCheckpointActivity:
-    """The `find_checkpoint` activity."""
-
-    def __init__(self, root: Root) -> None:
-        self._root = root
-
-    @activity.defn(name="find_checkpoint")
-    def find_checkpoint(self, request: RecoverRequest) -> RecoverReply:
-        """Return the newest candidate that is complete here or in the remote."""
-        with typed_failures(), heartbeats_from_thread():
-            check_activity_root(self._root, request.root, request.remote)
+@thread_activity
+def find_checkpoint(root: Root, request: RecoverRequest) -> RecoverReply:
+    """Return the newest candidate that is complete here or in the remote."""
+    check_activity_root(root, request.root, request.remote)
+    with suppress(CheckpointMissing):
+        if request.remote:
+            fetch_job(root, activity_job_id(), request.remote, request.candidates[0])
+        checkpoints = open_checkpoints(root, activity_job_id())
+        for commit in checkpoints.intact_commits(request.candidates):
             with suppress(CheckpointMissing):
-                if request.remote:
-                    fetch_job(self._root, activity_job_id(), request.remote, request.candidates[0])
-                checkpoints = open_checkpoints(self._root, activity_job_id())
-                for commit in checkpoints.intact_commits(request.candidates):
-                    with suppress(CheckpointMissing):
-                        return _recovery_reply(Snapshot.load(checkpoints, commit))
-            message = f"None of the job's checkpoints can be found under {self._root.path}"
-            if record := find_forgotten_record(self._root, activity_job_id()):
-                # The job was forgotten, and Temporal's reset runs it once more.
-                message = f"The {record.message}"
-            raise typed_failure(
-                "Storage",
-                f"{message}. Put the folder .longhaul/checkpoints back from a backup, then resume "
-                "the job.",
-            )
+                return _recovery_reply(Snapshot.load(checkpoints, commit))
+    message = f"None of the job's checkpoints can be found under {root.path}"
+    if record := find_forgotten_record(root, activity_job_id()):
+        # The job was forgotten, and Temporal's reset runs it once more.
+        message = f"The {record.message}"
+    raise typed_failure(
+        "Storage",
+        f"{message}. Put the folder .longhaul/checkpoints back from a backup, then resume the job.",
+    )
 
 
 def _recovery_reply(snapshot: Snapshot) -> RecoverReply:

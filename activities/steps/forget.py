@@ -1,7 +1,5 @@
 """The `forget` activity."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 
@@ -14,14 +12,14 @@ from activities.forgetting.eligibility import ForgettingEligibility
 from activities.forgetting.job_files import has_job_files, job_lost_found_path, remove_job_paths
 from activities.forgetting.remote_jobs import forget_remote_job
 from activities.job.activity_context import activity_schedule_time
-from activities.requirements import store_sync
-from activities.runtime.failures import may_retry_activity, typed_failure, typed_failures
-from activities.runtime.heartbeats import heartbeats
+from activities.runtime.failures import may_retry_activity, typed_failure
+from activities.steps.root_activity import async_step
 from activities.stores import stored_traces
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
+from activities.tool_catalogue import EXTENSIONS
 from config.schema.agent import ConfigError
-from protocol.forget_request import ForgetRequest, ForgetResult
+from protocol.requests import ForgetRequest, ForgetResult
 
 MAX_LINES = 100
 
@@ -34,20 +32,17 @@ class ForgetActivity:
 
     @activity.defn(name="forget")
     async def forget(self, request: ForgetRequest) -> ForgetResult:
-        """Forget a job, or all that are due. Idempotent."""
-        with typed_failures():
-            async with heartbeats():
-                choice = await asyncio.to_thread(
-                    ForgettingEligibility, self._root, activity.client(), activity_schedule_time()
-                )
-                if request.job:
-                    records = await choice.named_by_person(request.job)
-                    await asyncio.to_thread(self._clear_stores, records, request)
-                    return await asyncio.to_thread(self._remove_jobs, records)
-                return await self._forget_due(choice)
+        async with async_step():
+            choice = await asyncio.to_thread(
+                ForgettingEligibility, self._root, activity.client(), activity_schedule_time()
+            )
+            if request.job:
+                records = await choice.named_by_person(request.job)
+                await asyncio.to_thread(self._clear_stores, records, request)
+                return await asyncio.to_thread(self._remove_jobs, records)
+            return await self._forget_due(choice)
 
     async def _forget_due(self, choice: ForgettingEligibility) -> ForgetResult:
-        """Forget due jobs; one that cannot be forgotten now does not block the others."""
         total = ForgetResult()
         for job in choice.due_candidates():
             try:
@@ -70,7 +65,8 @@ class ForgetActivity:
                 if request.traces:
                     stored_traces.forget_traces(connection, record.job)
                 if request.requirements:
-                    store_sync.forget_requirements(connection, record.job)
+                    for extension in EXTENSIONS:
+                        extension.forget_job(connection, record.job)
 
         try:
             store.run(clear_rows)

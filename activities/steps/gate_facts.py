@@ -1,18 +1,15 @@
-"""Facts for the gates: read here from a workspace, judged in `workflows.gates`."""
+"""Facts for the gates: read here from a workspace, judged in `workflows.rules.gates`."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from temporalio import activity
-
 from activities.acceptance.lost_work import KeptWork
-from activities.acceptance.work_files import work_fingerprint
 from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.deliverables import (
+    explained_items,
+    is_named_unresolved,
     list_missing_deliverables,
     list_unnamed_deliverables,
 )
@@ -21,6 +18,7 @@ from activities.job.placement import place_items, unplaced_items
 from activities.job.plan_and_todo_files import (
     MAX_FOUND,
     PlanPhase,
+    changed_todo_files,
     parse_agent_todo_file,
     parse_plan,
     plan_boxes,
@@ -28,22 +26,13 @@ from activities.job.plan_and_todo_files import (
     unread_plan_headings,
 )
 from activities.job.snapshot import Snapshot
-from activities.job.todo_file_changes import changed_todo_files
 from activities.job.typed_result import result_problem
-from activities.job.unresolved import explained_items, is_named_unresolved
 from activities.projects.handoff_checks import handoff_problems
-from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.requirement_survey import (
-    open_coverage_lines,
-    survey_requirements,
-    unproved_documents,
-)
-from activities.requirements.store_sync import check_store_before_completion
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.steps.root_activity import thread_activity
 from activities.text import tokens
-from activities.tool_catalogue import REGISTRY
+from activities.tool_catalogue import EXTENSIONS, REGISTRY
 from activities.toolkit.agent_tools import agent_has_tool
+from activities.toolkit.path_ownership import work_fingerprint
 from activities.toolkit.tool_errors import ToolError
 from protocol.endings import ContractFacts, FactsRequest, GateFacts, GateFactsReply
 from protocol.evidence import SeenWork
@@ -53,43 +42,33 @@ from protocol.short_text import first_few, one_line, shorten_to_both_ends
 from protocol.todo_list import TodoEntry
 
 MAX_NAMED = 30
-"""Uncovered sentences shown; `collect_requirements` lists all."""
 MAX_BOXES = 3
 MAX_PLAN_CHARACTERS = 6000
 MAX_PLACES = 60
 MAX_REASON_CHARACTERS = 2000
-"""Maximum length of a reason why a project cannot take over a job's work."""
 
 
-def gate_facts_activity(root: Root) -> Callable[[FactsRequest], GateFactsReply]:
-    """Return the `gate_facts` activity."""
-
-    @activity.defn(name="gate_facts")
-    def gate_facts(request: FactsRequest) -> GateFactsReply:
-        with typed_failures(), heartbeats_from_thread():
-            snapshot = open_activity_snapshot(root, request)
-            checks = CheckRunner(root, activity_job_id(), snapshot.config)
-            facts = gather_gate_facts(snapshot, request.call, checks)
-            name, arguments, _ = _ending_call(snapshot, request.call)
-            if name == "job_complete":
-                entries = arguments.get("unresolved") or []
-                check_store_before_completion(root, snapshot, facts)
-                read_coverage_facts(snapshot, entries, facts)
-                facts.unexplained_writes = [
-                    write
-                    for write in facts.unexplained_writes
-                    if not is_named_unresolved(write, write, entries)
-                ][:MAX_NAMED]
-            return GateFactsReply(facts=facts)
-
-    return gate_facts
+@thread_activity
+def gate_facts(root: Root, request: FactsRequest) -> GateFactsReply:
+    snapshot = open_activity_snapshot(root, request)
+    checks = CheckRunner(root, activity_job_id(), snapshot.config)
+    facts = gather_gate_facts(snapshot, request.call, checks)
+    name, arguments, _ = _ending_call(snapshot, request.call)
+    if name == "job_complete":
+        entries = arguments.get("unresolved") or []
+        for extension in EXTENSIONS:
+            extension.add_store_facts(root, snapshot, facts)
+            extension.add_completion_facts(snapshot, entries, facts)
+        facts.unexplained_writes = [
+            write
+            for write in facts.unexplained_writes
+            if not is_named_unresolved(write, write, entries)
+        ][:MAX_NAMED]
+    return GateFactsReply(facts=facts)
 
 
 def _ending_call(snapshot: Snapshot, call: int | None) -> tuple[str, dict[str, Any], str | None]:
-    """Return name and arguments of the call, and what is wrong with these.
-
-    The name is empty if a phase ends after a handover.
-    """
+    """Return name (empty after a handover) and arguments of the call, and their fault."""
     if call is None:
         return "", {}, None
     function = snapshot.tool_call(call)["function"]
@@ -102,12 +81,6 @@ def _ending_call(snapshot: Snapshot, call: int | None) -> tuple[str, dict[str, A
 def gather_gate_facts(
     snapshot: Snapshot, call: int | None, checks: CheckRunner | None = None
 ) -> GateFacts:
-    """Return the facts with which gates judge the end of a phase or the job.
-
-    Args:
-        call: Position of the ending call; None if a phase has handed over.
-        checks: Runs the command of a todo's `done_when`.
-    """
     name, arguments, error = _ending_call(snapshot, call)
     entries: list[str] = arguments.get("unresolved") or []
     deliverables: list[str] = arguments.get("deliverables") or []
@@ -116,7 +89,8 @@ def gather_gate_facts(
     facts = GateFacts(
         idle=state.phase_seen.is_idle and current is not None and not current.done_when,
         worked=_work_is_seen(state.phase_seen, state.phase),
-        updated=changed_todo_files(snapshot),
+        files_changed=len(state.phase_seen.files),
+        updated=changed_todo_files(snapshot.changes, snapshot.state.phase),
         unmet=unmet_condition_reason(
             snapshot.files, current.done_when if current else None, checks
         ),
@@ -160,6 +134,11 @@ def _add_plan_facts(
     facts.plan_boxes = [text[:80] for done, text in boxes if not done][:MAX_BOXES]
     facts.plan_steps = len(boxes)
     facts.vanished = [item.id for item in vanished]
+    if snapshot.config.todos.work and entries:
+        # The plan of an agent with a list of its own is the system's: its steps need no reasons.
+        facts.gives_up = True
+        facts.unexplained_items = [i.id for i in state.open_scope if i.id not in explained]
+        return
     facts.unexplained_phases = [
         phase.label
         for phase in plan
@@ -173,9 +152,7 @@ def _add_plan_facts(
 def _add_todo_facts(
     snapshot: Snapshot, plan: Sequence[PlanPhase], facts: GateFacts
 ) -> list[TodoEntry]:
-    """Fill in what `todos.yaml` hands over, and what no phase or todo stands for; return the
-    todos.
-    """
+    """Fill in what `todos.yaml` hands over and what nothing stands for; return the todos."""
     handed, scope = parse_agent_todo_file(snapshot.read_bytes("todos.yaml")), snapshot.state.scope
     if not agent_has_tool(snapshot.config, "run_command"):
         for todo in handed.todos:
@@ -200,7 +177,6 @@ def _todos_with_unknown_items(todos: Sequence[TodoEntry], known: set[str]) -> li
 def _contract_facts(
     snapshot: Snapshot, plan: Sequence[PlanPhase], todos: Sequence[TodoEntry]
 ) -> ContractFacts:
-    """Return what a person who approves the plan is shown."""
     state, text = snapshot.state, snapshot.read_text("plan.md")
     places = place_items(state.scope, text)
     by_todo = {name: todo.id for todo in todos for name in todo.items}
@@ -232,7 +208,6 @@ def _contract_facts(
 
 
 def _add_completion_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
-    """Fill in what only the end of a job is judged by."""
     if not facts.arguments_error:
         facts.deliverables_fingerprint = work_fingerprint(snapshot)
     # What the call says is left undone is judged as open, not as amiss.
@@ -247,20 +222,3 @@ def _add_completion_facts(snapshot: Snapshot, entries: Sequence[str], facts: Gat
     ]
     facts.handoff = [why[:MAX_REASON_CHARACTERS] for why in handoff_problems(snapshot)][:MAX_NAMED]
     facts.result_problem = result_problem(snapshot)
-
-
-def read_coverage_facts(snapshot: Snapshot, entries: Sequence[str], facts: GateFacts) -> None:
-    """Record in `facts` what the requirements leave uncovered in the documents."""
-    if not agent_has_tool(snapshot.config, "set_sentences_aside"):
-        return
-    try:
-        now = survey_requirements(snapshot.files, activity_job_id(), snapshot.config.settings)
-    except InvalidWorkspaceFile as problem:
-        facts.uncovered = [f"{problem}."]
-        return
-    facts.uncovered = open_coverage_lines(now)
-    facts.badly_read = [
-        f"{path}: {one_line(why, 300).rstrip('.')}"
-        for path, why in unproved_documents(now).items()
-        if not is_named_unresolved(path, path, entries)
-    ][:MAX_NAMED]

@@ -3,33 +3,27 @@
 If such a call has a gate, the gate has passed before the guards run.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
-
-from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
 from activities.job.activity_context import activity_job_id, open_activity_snapshot
 from activities.job.snapshot import Snapshot
-from activities.job.unresolved import is_named_unresolved
 from activities.phases.phase_tags import job_start_files
+from activities.projects.handoff_checks import given_up_entries
 from activities.projects.handoff_proof import handoff_proof_problems
 from activities.projects.verifier_runs import VerifierRunner
 from activities.projects.work_proof import WorkProof, known_work_proof, prove_work
 from activities.redaction.secrets import redact
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.source_repository.job_branch import (
     job_branch_tree,
     open_branch_repository,
 )
+from activities.steps.root_activity import thread_activity
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.tool_errors import ToolError
-from config.schema.agent_sections import Verifier
+from config.schema.work_checks import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.git_address import git_address_without_user
 from protocol.proof import PROOF_GUARD
@@ -39,21 +33,10 @@ PUBLISH = (
     "The job is done, and its work would be pushed as branch {branch} to {remote}. "
     "`starter.py diff {job}` shows it."
 )
-"""Question to a person before the branch is pushed."""
 
 
-def judge_ending_activity(root: Root) -> Callable[[EndingRequest], EndingVerdict]:
-    """Return the `judge_ending` activity."""
-
-    @activity.defn(name="judge_ending")
-    def judge_ending(request: EndingRequest) -> EndingVerdict:
-        with typed_failures(), heartbeats_from_thread():
-            return _judge_ending_call(root, request)
-
-    return judge_ending
-
-
-def _judge_ending_call(root: Root, request: EndingRequest) -> EndingVerdict:
+@thread_activity
+def judge_ending(root: Root, request: EndingRequest) -> EndingVerdict:
     snapshot = open_activity_snapshot(root, request)
     ending = EndingVerdict()
     name, arguments = "todo_complete", "{}"
@@ -135,7 +118,6 @@ def _ending_publish_voters(
 
 
 def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:
-    """Return voters for the verifier commands of the phase or job that the call ends."""
     kind = snapshot.state.phase.kind
     ends_phase, ends_job = "phase_end" in request.points, "job_complete" in request.points
     if not snapshot.config.verifiers:
@@ -160,16 +142,13 @@ def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingReque
 def _ending_proof_voters(
     root: Root, snapshot: Snapshot, request: EndingRequest, values: dict[str, Any]
 ) -> list[Voter]:
-    """Return the voter that runs the checks of a project's job."""
     if (link := snapshot.link) is None or "subagent_end" not in request.points:
         return []
 
     def check_proof(arguments: dict[str, Any]) -> Vote:
         entries = values.get("unresolved") or []
-        if not link.handoff.report and any(
-            is_named_unresolved(c, c, entries) for c in link.handoff.tests
-        ):
-            # The job gives up explicitly: the project sees the same and takes the work back.
+        if given_up_entries(link.handoff, entries):
+            # The job gives up explicitly: the project sees the same and asks a person.
             return ALLOW
         why = handoff_proof_problems(root, activity_job_id(), snapshot, entries)
         return Vote("deny", why) if why else ALLOW

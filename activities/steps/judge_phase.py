@@ -1,36 +1,27 @@
 """The judge of a phase: a model that sees the task and the phase's diff, and can only refuse."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 
 from temporalio import activity
 
-from activities.checkpoints import Root
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.snapshot import Snapshot
-from activities.model.client import ModelClient, ModelQuery
-from activities.model.endpoint import Connect
+from activities.model.client import ModelQuery
 from activities.model.prices import priced_usage
 from activities.model.prompt import simple_prompt_body
 from activities.model.reply_stream import StreamedReply
 from activities.phases.phase_diff import phase_diff
 from activities.redaction.secrets import redact
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
+from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens
-from config.schema.agent import ConfigError
-from config.schema.agent_sections import PhaseJudge
 from protocol.endings import JudgeReply, JudgeRequest
 
 TASK = "The task (instructions.md)"
-"""First heading in a judge's prompt."""
 PART_TOKENS = 4000
 FINDINGS = 1800
-"""Maximum length of the findings passed to the model."""
 NO_REASON = "The judge says no and gives no reason. Compare each todo with what was done for it."
 UNREADABLE = (
     "The judge said neither PASS nor FAIL, which counts as no. See that what was done for each "
@@ -44,29 +35,19 @@ EARLIER_TOKENS = 500
 _FAIL = re.compile(r"^\W*FAIL\b\W*", re.MULTILINE)
 
 
-class JudgePhaseActivity:
-    """The `judge_phase` activity."""
-
-    def __init__(self, root: Root, connect: Connect) -> None:
-        self._root = root
-        self._model_client = ModelClient(root, connect)
-
+class JudgePhaseActivity(ModelActivity):
     @activity.defn(name="judge_phase")
     async def judge_phase(self, request: JudgeRequest) -> JudgeReply:
-        """Ask the judge about the phase a call would end; record the answer in the checkpoint."""
-        with typed_failures():
-            async with heartbeats():
-                return await self._model_client.request_reply(
-                    partial(self._judge_question, request), partial(self._record_verdict, request)
-                )
+        async with async_step():
+            return await self._model_client.request_reply(
+                partial(self._judge_question, request), partial(self._record_verdict, request)
+            )
 
     def _judge_question(self, request: JudgeRequest) -> ModelQuery:
         snapshot = open_activity_snapshot(self._root, request)
-        judge, prompt = (
-            _judge_phase_config(snapshot),
-            judge_prompt(snapshot, request.call, request.since),
-        )
-        system = snapshot.config.templates["judge"]
+        judge, system = snapshot.config.judge, snapshot.config.templates["judge"]
+        assert judge is not None, "only an agent with a judge is judged"
+        prompt = judge_prompt(snapshot, request.call, request.since)
         return ModelQuery(
             [judge.model, *snapshot.config.fallbacks],
             lambda model: simple_prompt_body(model, system, prompt),
@@ -89,10 +70,7 @@ class JudgePhaseActivity:
 
 
 def judge_refusal(streamed: StreamedReply) -> str | None:
-    """Return why the judge refuses; None only if the answer is exactly `PASS`.
-
-    A no is taken as one also after other words: nothing is let through by it.
-    """
+    """Return why the judge refuses; None only if the answer is exactly `PASS`."""
     text = replace_surrogates(streamed.text).strip()
     if streamed.calls or not text:
         return UNREADABLE
@@ -105,13 +83,6 @@ def judge_refusal(streamed: StreamedReply) -> str | None:
 
 
 def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
-    """Return the judge's prompt.
-
-    Args:
-        snapshot: The phase as it would end.
-        call: The call that would end it; its notes are those of the last todo.
-        since: The phase's start checkpoint.
-    """
     phase = snapshot.state.phase
     lines = []
     for todo in phase.todos:
@@ -145,9 +116,3 @@ def judge_prompt(snapshot: Snapshot, call: int, since: str) -> str:
 
 def _clip_judge_prompt_part(text: str, limit: int = PART_TOKENS) -> str:
     return clip_to_tokens(text, limit, "this part is left out")
-
-
-def _judge_phase_config(snapshot: Snapshot) -> PhaseJudge:
-    if snapshot.config.judge is None:
-        raise ConfigError(f"agent {snapshot.config.name}: no judge is configured")
-    return snapshot.config.judge

@@ -1,7 +1,5 @@
 """The `learn` activity: one pass of learning."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from temporalio import activity
@@ -11,17 +9,14 @@ from activities.learning.learning_pass import LearningPass
 from activities.runtime.failures import typed_failure, typed_failures
 from activities.runtime.heartbeats import heartbeats_from_thread
 from activities.stores.store_errors import StoreUnavailableError
-from protocol.learning_result import LearningResult
+from protocol.trace_requests import LearningResult
 
 MAX_LINES = 100
 
 
 def learn_activity(root: Root) -> Callable[[], LearningResult]:
-    """Return the `learn` activity."""
-
     @activity.defn(name="learn")
     def learn() -> LearningResult:
-        """Propose guards for new patterns, and move existing guards between stages."""
         with typed_failures(), heartbeats_from_thread():
             try:
                 lines = LearningPass(root).learn()

@@ -1,20 +1,10 @@
 """Pushes the branch of a job once."""
 
-from __future__ import annotations
-
-import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from temporalio import activity
-
 from activities.checkpoints import Root
 from activities.job.activity_context import (
     activity_job_id,
     open_activity_snapshot,
 )
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
 from activities.source_repository.branch_push import check_push_place, push_branch
 from activities.source_repository.job_branch import (
     commit_job_branch,
@@ -22,26 +12,14 @@ from activities.source_repository.job_branch import (
     finished_work_proof,
     open_branch_repository,
 )
+from activities.steps.root_activity import async_activity
 from config.agent_files import start_rights
 from config.schema.agent import ConfigError
 from protocol.publishing import BranchResult, PublishRequest
 
-PublishBranch = Callable[[PublishRequest], Coroutine[Any, Any, BranchResult]]
 
-
-def publish_branch_activity(root: Root) -> PublishBranch:
-    """Return `publish_branch` for a workspaces root."""
-
-    @activity.defn(name="publish_branch")
-    async def publish_branch(request: PublishRequest) -> BranchResult:
-        with typed_failures():
-            async with heartbeats():
-                return await asyncio.to_thread(_publish_branch, root, request)
-
-    return publish_branch
-
-
-def _publish_branch(root: Root, request: PublishRequest) -> BranchResult:
+@async_activity
+def publish_branch(root: Root, request: PublishRequest) -> BranchResult:
     snapshot = open_activity_snapshot(root, request)
     link = snapshot.repository
     if link is None or request.publish is None:

@@ -1,11 +1,10 @@
 """The `reflect` activity: draws a lesson from a failed attempt for the next one.
 
 It asks two questions, so that the wish to fix things does not bias the analysis: which assumption
-failed, and then what would prevent it. An answer without a file, tool or step is asked for once
-more. The result is an entry of `experiences.md`, shown in the first message of strategic phases.
+failed, and then what would prevent it; only the second if a project's findings say what failed. An
+answer that names nothing of the job is asked for once more. The result is an entry of
+`experiences.md`, shown in the first message of strategic phases.
 """
-
-from __future__ import annotations
 
 import asyncio
 import re
@@ -16,26 +15,23 @@ from typing import Literal
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.checkpoints import Root
 from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
 from activities.job.snapshot import Snapshot
-from activities.model.client import ModelClient, ModelQuery
-from activities.model.endpoint import Connect
-from activities.model.prices import priced_usage
+from activities.model.client import ModelQuery
+from activities.model.prices import priced_usages
 from activities.model.prompt import count_prompt_tokens
 from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import archive_prompt
 from activities.phases.orientation import last_archive_page, orientation_experience_part
 from activities.redaction.secrets import redact
-from activities.runtime.failures import is_failure_retried, typed_failures
-from activities.runtime.heartbeats import heartbeats
-from activities.toolkit.agent_tools import agent_tools_by_name
-from protocol.reflection import ReflectReply, ReflectRequest
+from activities.runtime.failures import is_failure_retried
+from activities.steps.root_activity import ModelActivity, async_step
+from protocol.endings import ReflectReply, ReflectRequest
 from protocol.short_text import indent_list_entry, shorten_to_start
-from protocol.usage import Usage
 
 ReflectionPart = Literal["assumption", "prevention"]
 PATH = "experiences.md"
+FOUND = "what stands as findings in instructions.md"
 MAX_CHARACTERS = 2000
 ISSUE_CHARACTERS = 4000
 RETRY_PROMPT = (
@@ -45,30 +41,26 @@ RETRY_PROMPT = (
 )
 _ENDING = re.compile(r"(?:[\w-]\.[a-z][a-z0-9]{1,4}|[\w-]{2}\.[a-z])\.?$")
 """A file name such as `a.md` or `main.c`, but not `e.g.` or `3.5`."""
+_QUOTED = re.compile(r"`[^`\n]+`|\b\w+(?:_\w+|\(\))|\b[a-z]+[A-Z]\w*|[\"“](?:\w+\W+){0,9}\w+[\"”]")
+"""A name of code, or words of the job in quotes."""
 _PLACE = re.compile(r"\b(?:step|todo|phase|page|line)\s+\d+\b", re.IGNORECASE)
 
 
-class ReflectActivity:
-    """The `reflect` activity."""
-
-    def __init__(self, root: Root, connect: Connect) -> None:
-        self._root = root
-        self._model_client = ModelClient(root, connect)
-
+class ReflectActivity(ModelActivity):
     @activity.defn(name="reflect")
     async def reflect(self, request: ReflectRequest) -> ReflectReply:
-        """Ask what the attempt before this checkpoint teaches, and record it."""
-        with typed_failures():
-            async with heartbeats():
-                paid: list[StreamedReply] = []
-                try:
+        async with async_step():
+            paid: list[StreamedReply] = []
+            try:
+                first = ""
+                if not request.has_findings:
                     first = await self._request_answer(request, paid, "assumption")
-                    second = await self._request_answer(request, paid, "prevention", first)
-                except ApplicationError as error:
-                    if not paid or is_failure_retried(error):
-                        raise
-                    return await asyncio.to_thread(self._give_up, request, paid, error.message)
-                return await asyncio.to_thread(self._save_reflection, request, paid, first, second)
+                second = await self._request_answer(request, paid, "prevention", first)
+            except ApplicationError as error:
+                if not paid or is_failure_retried(error):
+                    raise
+                return await asyncio.to_thread(self._give_up, request, paid, error.message)
+            return await asyncio.to_thread(self._save_reflection, request, paid, first, second)
 
     async def _request_answer(
         self,
@@ -117,7 +109,7 @@ class ReflectActivity:
     def _give_up(
         self, request: ReflectRequest, paid: list[StreamedReply], why: str
     ) -> ReflectReply:
-        usage = _reflection_usage(open_activity_snapshot(self._root, request), paid)
+        usage = priced_usages(paid, open_activity_snapshot(self._root, request).config)
         return ReflectReply(commit=request.commit, at=request.at, usage=usage, failure=why)
 
     def _save_reflection(
@@ -128,8 +120,9 @@ class ReflectActivity:
         assumption, prevention = (
             _reflection_text(text, MAX_CHARACTERS) for text in (first, second)
         )
+        answers = (prevention,) if request.has_findings else (assumption, prevention)
         before = snapshot.files
-        lesson = experience_entry(issue, assumption, prevention)
+        lesson = experience_entry(FOUND if request.has_findings else issue, assumption, prevention)
         entry = f"## {failed_attempt_title(snapshot)}\n\n{lesson}"
         present = snapshot.read_text(PATH) or "# Experiences\n"
         snapshot.write_system_file(PATH, f"{present.rstrip()}\n\n{entry}".encode())
@@ -145,10 +138,10 @@ class ReflectActivity:
             at=timestamp,
             assumption=assumption,
             prevention=prevention,
-            generic=any(is_generic_reflection(snapshot, text) for text in (assumption, prevention)),
+            generic=any(is_generic_reflection(snapshot, text) for text in answers),
             issue=issue,
             context=count_prompt_tokens(snapshot),
-            usage=_reflection_usage(snapshot, paid),
+            usage=priced_usages(paid, snapshot.config),
         )
 
 
@@ -160,21 +153,11 @@ def experience_entry(issue: str, assumption: str, prevention: str) -> str:
     )
 
 
-def _reflection_usage(snapshot: Snapshot, paid: list[StreamedReply]) -> Usage:
-    usage = Usage()
-    for reply in paid:
-        usage.add(priced_usage(reply, snapshot.config))
-    return usage
-
-
 def is_generic_reflection(snapshot: Snapshot, text: str) -> bool:
-    """Return whether a reflection names no file, tool or step of this job."""
-    if _PLACE.search(text):
+    """Return whether a reflection names no file, tool, step or thing in quotes of this job."""
+    if _PLACE.search(text) or _QUOTED.search(text):
         return False
     words = set(re.findall(r"[\w./-]+", text))
-    bare = {word.strip("./") for word in words}
-    if any(name in bare for name in agent_tools_by_name(snapshot.config) if "_" in name):
-        return False
     folders = {entry.path for entry in snapshot.files.children()}
     return not any(_ENDING.search(word) or _is_workspace_path_word(word, folders) for word in words)
 
@@ -198,7 +181,6 @@ def failed_attempt_title(snapshot: Snapshot) -> str:
 
 
 def _attempt_to_reflect_on(snapshot: Snapshot) -> str:
-    """Return the attempt's conversation, or its archive page if the next one has begun."""
     if not _has_next_attempt_begun(snapshot):
         return archive_prompt(snapshot)
     page = last_archive_page(snapshot)
@@ -213,5 +195,4 @@ def _issue_to_reflect_on(snapshot: Snapshot, request: ReflectRequest) -> str:
 
 
 def _reflection_text(text: str, most: int) -> str:
-    """Return the start of a text without secrets, its inner white space unchanged."""
     return shorten_to_start(redact(text.strip()), most)

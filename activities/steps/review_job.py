@@ -5,13 +5,13 @@ in the checkpoint (`review/`), so an interrupted review continues. Its verdicts 
 statements; only what it finds unmet, with a quote that is there, sends a job back.
 """
 
-from __future__ import annotations
-
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from temporalio import activity
 
+from activities.acceptance.missed_statements import add_missed_statements
 from activities.acceptance.quotes import checked_verdict
 from activities.acceptance.shown_work import (
     PART_TOKENS,
@@ -20,8 +20,7 @@ from activities.acceptance.shown_work import (
     shown_work,
     statement_lines,
 )
-from activities.acceptance.work_files import work_fingerprint
-from activities.checkpoints import CheckpointMissing, Files, FilesError, PathRefused, Root
+from activities.checkpoints import CheckpointMissing, Files, FilesError, PathRefused
 from activities.job.activity_context import (
     activity_effect_key,
     activity_job_id,
@@ -29,26 +28,24 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.job.conversation import Conversation
+from activities.job.conversation_calls import tool_result_message, truncate_result
+from activities.job.deliverables import explained_items
 from activities.job.snapshot import Snapshot
-from activities.job.tool_messages import tool_result_message
-from activities.job.unresolved import explained_items
-from activities.model.client import ModelClient, ModelQuery
-from activities.model.endpoint import Connect
+from activities.model.client import ModelQuery
 from activities.model.prices import priced_usage
 from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.preparation.agent_resolution import resolve_reviewer_tools
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
+from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
-from activities.toolkit.result_text import truncate_result
+from activities.toolkit.path_ownership import work_fingerprint
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.verdict import MAX_FINDINGS, ReadVerdicts, read_verdicts
-from config.schema.agent import AgentConfig, ConfigError
+from config.schema.agent import AgentConfig
 from config.templates import render_template
 from protocol.contract import numbered_statements
 from protocol.endings import MAX_LOOK_UPS, ReviewReply, ReviewRequest
@@ -67,21 +64,13 @@ NOT_JUDGED = "the reviewer gave no verdict that could be read"
 OMITTED = "the reviewer left this out"
 
 
-class ReviewJobActivity:
-    """The `review_job` activity."""
-
-    def __init__(self, root: Root, connect: Connect) -> None:
-        self._root = root
-        self._model_client = ModelClient(root, connect)
-
+class ReviewJobActivity(ModelActivity):
     @activity.defn(name="review_job")
     async def review_job(self, request: ReviewRequest) -> ReviewReply:
-        """Get one reply of the reviewer: look-ups with their results, or the verdict."""
-        with typed_failures():
-            async with heartbeats():
-                return await self._model_client.request_reply(
-                    partial(self._review_question, request), partial(self._record_reply, request)
-                )
+        async with async_step():
+            return await self._model_client.request_reply(
+                partial(self._review_question, request), partial(self._record_reply, request)
+            )
 
     def _review_question(self, request: ReviewRequest) -> ModelQuery:
         snapshot = open_activity_snapshot(self._root, request)
@@ -111,8 +100,11 @@ class ReviewJobActivity:
         reply.usage.sent_calls = len(streamed.calls)
         read = read_verdicts(streamed.calls, streamed.text)
         if read is not None or request.last:
-            reply.findings = judge_job(snapshot, request, read)
-            reply.verdict = "sent back" if reply.findings else "accepted"
+            unmet = judge_job(snapshot, request, read)
+            reply.verdict = "sent back" if unmet else "accepted"
+            reply.findings = unmet or (
+                shorten_to_start(read.findings, MAX_FINDINGS) if read else ""
+            )
             reply.usage.tool_calls = int(bool(streamed.calls))
         else:
             results = self._run_look_ups(snapshot, reviewer, conversation, streamed.calls)
@@ -138,19 +130,12 @@ class ReviewJobActivity:
         conversation: Conversation,
         calls: list[tuple[str, str]],
     ) -> list[str]:
-        """Return the results of the reviewer's calls, in order."""
         offered = {entry.name: entry for entry in resolve_reviewer_tools(reviewer)}
-        context = ToolContext(
-            files=snapshot.files,
+        context = replace(
+            ToolContext.of(snapshot, self._root, activity_effect_key()),
             reads=Files.empty(snapshot.checkpoints.store),
-            changes=snapshot.changes,
-            state=snapshot.state.model_copy(deep=True),
             config=reviewer,
             conversation=conversation,
-            history=snapshot.history,
-            root=self._root,
-            job=activity_job_id(),
-            key=activity_effect_key(),
         )
         results = []
         for name, raw in calls[:MAX_LOOK_UPS]:
@@ -166,13 +151,11 @@ class ReviewJobActivity:
 
 
 def _reviewer_config(snapshot: Snapshot) -> AgentConfig:
-    if snapshot.config.reviewer is None:
-        raise ConfigError(f"agent {snapshot.config.name}: no reviewer is configured")
+    assert snapshot.config.reviewer is not None, "only an agent with a reviewer is reviewed"
     return snapshot.config.reviewer
 
 
 def _review_conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversation:
-    """Return the review so far, with the next message to the reviewer."""
     if request.number:
         conversation = Conversation(snapshot.review)
     else:
@@ -187,7 +170,6 @@ def _review_conversation(snapshot: Snapshot, request: ReviewRequest) -> Conversa
 
 
 def review_task(snapshot: Snapshot, request: ReviewRequest) -> str:
-    """Return the reviewer's task: what was asked for, what was seen, and the work itself."""
     claim, state = _claimed_result(snapshot, request.call), snapshot.state
     ledger, seen = state.scope, state.phase_seen
     if seen.calls:
@@ -202,7 +184,11 @@ def review_task(snapshot: Snapshot, request: ReviewRequest) -> str:
     work = _work_to_review(snapshot, request, claim)
     parts = {
         "Statements": statement_lines(ledger),
-        "Listed as not done": _clipped_list(claim["unresolved"]),
+        "Listed as not done": clip_to_tokens(
+            "\n".join(f"- {line}" for line in claim["unresolved"]),
+            PART_TOKENS,
+            "the rest is not shown",
+        ),
         "The brief (instructions.md)": clip_to_tokens(
             snapshot.read_text("instructions.md"), BRIEF_TOKENS, "the rest is not shown"
         ),
@@ -215,11 +201,6 @@ def review_task(snapshot: Snapshot, request: ReviewRequest) -> str:
 def judge_job(snapshot: Snapshot, request: ReviewRequest, read: ReadVerdicts | None) -> str:
     """Keep the verdicts in the ledger, their quotes checked, and return why the job may not end.
 
-    Args:
-        snapshot: The job; its statements get their verdicts.
-        request: The review.
-        read: What the reviewer says; None if no verdict could be read.
-
     Returns:
         The unmet statements with the findings, bounded; empty if there is none, except for those
         that the job itself names as not done.
@@ -230,12 +211,19 @@ def judge_job(snapshot: Snapshot, request: ReviewRequest, read: ReadVerdicts | N
     admitted = explained_items(scope, claim["unresolved"])
     verdicts = read.verdicts if read else {}
     silent = Statement(text="", finding=OMITTED if verdicts else NOT_JUDGED)
+    said = {id_: verdicts.get(id_, silent) for id_, _, _ in numbered_statements(state.scope)}
+    missed = [*(read.added if read else ()), *(v for id_, v in verdicts.items() if id_ not in said)]
+    rows = [(given, False) for given in said.values()]
+    for place, added in add_missed_statements(state.scope, work.brief, missed):
+        rows.insert(place, (added, True))
     unmet, judged = [], dict[str, list[Statement]]()
-    for id_, item, statement in numbered_statements(state.scope):
-        given = verdicts.get(id_, silent)
+    for (id_, item, statement), (given, is_new) in zip(
+        numbered_statements(state.scope), rows, strict=True
+    ):
         checked = checked_verdict(statement, evidence_line(item.evidence), work, given)
         judged.setdefault(item.id, []).append(checked)
-        left_out = item.status == "dropped" or item.id in admitted
+        # What the agent wrote of an item before is no answer to what the review adds to it.
+        left_out = item.status == "dropped" or (item.id in admitted and not is_new)
         if checked.verdict == "unmet" and not left_out:
             unmet.append(f"{id_} {one_line(checked.text, 100)!r}: {one_line(checked.finding, 300)}")
     for item in state.scope:
@@ -254,15 +242,9 @@ def _work_to_review(snapshot: Snapshot, request: ReviewRequest, claim: dict[str,
 
 
 def _claimed_result(snapshot: Snapshot, call: int) -> dict[str, Any]:
-    """Return summary and paths that the agent names as its result, and what is unresolved."""
     claim = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
     return {
         "summary": claim["summary"],
         "deliverables": claim["deliverables"],
         "unresolved": [entry for entry in claim["unresolved"] or [] if isinstance(entry, str)],
     }
-
-
-def _clipped_list(lines: list[str]) -> str:
-    text = "\n".join(f"- {line}" for line in lines)
-    return clip_to_tokens(text, PART_TOKENS, "the rest is not shown")

@@ -1,8 +1,6 @@
 """The `store_traces` activity: writes a job's traces to the store."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import activity
@@ -10,8 +8,8 @@ from temporalio import activity
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, check_activity_root
 from activities.learning.guard_stages import demote_guards
-from activities.runtime.failures import typed_failure, typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.runtime.failures import typed_failure
+from activities.steps.root_activity import thread_activity
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
@@ -20,26 +18,17 @@ from config.schema.agent import ConfigError
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 
 
-def store_traces_activity(root: Root) -> Callable[[StoreTracesRequest], StoreTracesReply]:
-    """Return the `store_traces` activity."""
-
-    @activity.defn(name="store_traces")
-    def store_traces(request: StoreTracesRequest) -> StoreTracesReply:
-        """Store each of a job's traces once."""
-        with typed_failures(), heartbeats_from_thread():
-            check_activity_root(root, request.root, request.remote)
-            trace_rows = [
-                trace_row_to_store(activity_job_id(), request, trace) for trace in request.traces
-            ]
-            try:
-                count = RelationalStore(root).run(lambda c: rows.insert_traces(c, trace_rows))
-            except StoreUnavailableError as error:
-                # The store has tried twice; the job keeps the traces and calls again.
-                raise typed_failure("Dependency", str(error)) from error
-            _review_guards(root, request.traces)
-            return StoreTracesReply(count=count)
-
-    return store_traces
+@thread_activity
+def store_traces(root: Root, request: StoreTracesRequest) -> StoreTracesReply:
+    check_activity_root(root, request.root, request.remote)
+    trace_rows = [trace_row_to_store(activity_job_id(), request, trace) for trace in request.traces]
+    try:
+        count = RelationalStore(root).run(lambda c: rows.insert_traces(c, trace_rows))
+    except StoreUnavailableError as error:
+        # The store has tried twice; the job keeps the traces and calls again.
+        raise typed_failure("Dependency", str(error)) from error
+    _review_guards(root, request.traces)
+    return StoreTracesReply(count=count)
 
 
 def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
@@ -56,7 +45,6 @@ def _review_guards(root: Root, traces: Sequence[Trace]) -> None:
 
 
 def trace_row_to_store(job: str, request: StoreTracesRequest, trace: Trace) -> dict[str, Any]:
-    """Return a trace as a redacted row for the store."""
     row = {
         **trace.model_dump(exclude={"commit"}),
         "checkpoint": trace.commit,

@@ -5,53 +5,38 @@ model is available or the project's limits leave no room, it is clipped. Shorten
 in the project by the hash of the original, so nothing is summarised twice.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 
 from temporalio import activity
 
-from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id, check_activity_root
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
-from activities.model.client import ModelClient, ModelQuery
-from activities.model.endpoint import Connect
+from activities.model.client import ModelQuery
 from activities.model.prices import highest_price, priced_usage
 from activities.model.reply_stream import StreamedReply
 from activities.projects.project_remote import open_remote_project, push_project
 from activities.projects.project_repository import project_repository_path
-from activities.projects.work_examination import examine_work, load_finished_work
-from activities.projects.work_summary import WorkSummary
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats
+from activities.projects.work_examination import WorkSummary, examine_work, load_finished_work
+from activities.steps.root_activity import ModelActivity, async_step
 from activities.text import tokens
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.usage import Usage
 
 MAX_PROMPT_CHARACTERS = 100_000
-"""Maximum length of a summary in the prompt that shortens it."""
 
 
-class TakeWorkActivity:
-    """The `take_work` activity."""
-
-    def __init__(self, root: Root, connect: Connect) -> None:
-        self._root = root
-        self._model_client = ModelClient(root, connect)
-
+class TakeWorkActivity(ModelActivity):
     @activity.defn(name="take_work")
     async def take_work(self, request: TakeWorkRequest) -> ChildWork:
-        """Return what a job made, with problems if it cannot be accepted."""
-        with typed_failures():
-            async with heartbeats():
-                check_activity_root(self._root, request.root, request.remote)
-                work, summary = await asyncio.to_thread(self._inspect_work, request)
-                if not summary.fits_room:
-                    summary, work.usage = await self._shorten_summary(request, summary)
-                work.report, work.added = summary.clipped_text, summary.tail
-                return work
+        async with async_step():
+            check_activity_root(self._root, request.root, request.remote)
+            work, summary = await asyncio.to_thread(self._inspect_work, request)
+            if not summary.fits_room:
+                summary, work.usage = await self._shorten_summary(request, summary)
+            work.report, work.added = summary.clipped_text, summary.tail
+            return work
 
     def _inspect_work(self, request: TakeWorkRequest) -> tuple[ChildWork, WorkSummary]:
         needed = (request.head, request.handoff.inputs.commit)
@@ -63,7 +48,6 @@ class TakeWorkActivity:
     async def _shorten_summary(
         self, request: TakeWorkRequest, summary: WorkSummary
     ) -> tuple[WorkSummary, Usage]:
-        """Return a shortened summary and its usage; the original if no model is available."""
         most = request.tokens // 2  # half is reserved for the system's own tail
         named = hashlib.sha256(f"{most}\n{summary.text}".encode()).hexdigest()
         place = (project_repository_path(self._root, activity_job_id()), f"summary-{named}")
@@ -91,7 +75,6 @@ class TakeWorkActivity:
         return short, Usage() if known else usage
 
     def _has_room(self, request: TakeWorkRequest, prompt: str) -> bool:
-        """Return whether the request fits all limits of the project."""
         config = self._load_snapshot(request).config
         sent = tokens.count_tokens(config.templates["handoff_summary"] + prompt)
         received = max(model.max_output_tokens for model in config.models)

@@ -1,7 +1,5 @@
 """Tool calls: each tool is an activity of its own name, from one checkpoint to the next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
@@ -12,15 +10,14 @@ from activities.guards.call_guards import CallGuards
 from activities.job.activity_context import (
     open_activity_snapshot,
 )
+from activities.job.conversation_calls import tool_call_id
 from activities.job.snapshot import Snapshot
-from activities.job.tool_messages import tool_call_id
 from activities.runtime import tracing
 from activities.runtime.failures import (
     typed_failures,
 )
 from activities.runtime.heartbeats import heartbeats_from_thread
-from activities.tool_calls.call_result import record_call_result
-from activities.tool_calls.tool_run import run_tool
+from activities.tool_calls.tool_run import record_call_result, run_tool
 from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import agent_tools_by_name
 from activities.toolkit.registry import Tool
@@ -28,7 +25,6 @@ from protocol.requests import ToolReply, ToolRequest
 
 
 def tool_activities(root: Root) -> list[Callable[[ToolRequest], ToolReply]]:
-    """Return an activity for each tool of the registry, and `deny_call` for refused calls."""
     return [_tool_activity(root, entry) for entry in REGISTRY.values()] + [
         _deny_tool_call_activity(root)
     ]

@@ -1,7 +1,5 @@
 """Watches a job's call of a model: whether the server only tries it again."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 
@@ -13,8 +11,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from activities.job.activity_context import activity_job_id
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
+from activities.steps.root_activity import async_step, end_with_workflow
 from protocol.failure_details import read_helps_detail, read_unfinished_detail
 from protocol.requests import RetriedCall, WatchRetriesRequest
 
@@ -29,19 +26,12 @@ async def watch_retries(request: WatchRetriesRequest) -> RetriedCall:
     Workflow code does not see the failed attempts of an activity. It changes nothing, so that an
     attempt may be repeated at any moment.
     """
-    with typed_failures():
-        async with heartbeats():
-            try:
-                while True:
-                    if retried := await find_retried_call(activity.client(), request):
-                        return retried
-                    await asyncio.sleep(LOOK_SECONDS)
-            except asyncio.CancelledError:
-                details = activity.cancellation_details()
-                if details and details.not_found:
-                    # The job is over: not worth a traceback in the worker's log.
-                    raise AttemptSuperseded from None
-                raise
+    async with async_step():
+        with end_with_workflow():
+            while True:
+                if retried := await find_retried_call(activity.client(), request):
+                    return retried
+                await asyncio.sleep(LOOK_SECONDS)
 
 
 async def find_retried_call(client: Client, request: WatchRetriesRequest) -> RetriedCall | None:
@@ -88,8 +78,5 @@ def is_call_retried(pending: PendingActivityInfo) -> bool:
 
 
 def is_reply_coming(pending: PendingActivityInfo) -> bool:
-    """Whether the attempt under way says that it receives a reply.
-
-    Between two attempts the server still has what the last one said.
-    """
+    """Whether the attempt under way, not an earlier one, says that it receives a reply."""
     return pending.state == STARTED and bool(pending.heartbeat_details.payloads)

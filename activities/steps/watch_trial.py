@@ -1,7 +1,5 @@
 """Watches the runs of a trial: which of them wait for a person."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from datetime import timedelta
@@ -12,8 +10,7 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from activities.job.activity_context import activity_job_id
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import AttemptSuperseded, heartbeats
+from activities.steps.root_activity import async_step, end_with_workflow
 from protocol.trial_status import TrialRun, WatchTrialReply
 
 LOOK_SECONDS = 0.5
@@ -22,25 +19,14 @@ RUN_SECONDS = 0.05
 """More for each run at work, since a worker has to answer for each."""
 ANSWER = timedelta(seconds=5)
 MOST_QUERIES = 8
-"""Queries at the same time."""
 
 
 @activity.defn
 async def watch_trial() -> WatchTrialReply:
-    """Return once a run waits or goes on and the trial does not know it.
-
-    It changes nothing, so that an attempt may be repeated at any moment.
-    """
-    with typed_failures():
-        async with heartbeats():
-            try:
-                return await _watch_trial_news()
-            except asyncio.CancelledError:
-                details = activity.cancellation_details()
-                if details and details.not_found:
-                    # The trial is over: not worth a traceback in the worker's log.
-                    raise AttemptSuperseded from None
-                raise
+    """Return once a run waits or goes on and the trial does not know it; changes nothing."""
+    async with async_step():
+        with end_with_workflow():
+            return await _watch_trial_news()
 
 
 async def _watch_trial_news() -> WatchTrialReply:
@@ -69,7 +55,6 @@ async def _find_wait(client: Client, run: TrialRun, slots: asyncio.Semaphore) ->
 async def _query_status(
     client: Client, workflow_id: str, slots: asyncio.Semaphore
 ) -> dict[str, Any] | None:
-    """Return the answer of the query; None if there is none now, as right after a start."""
     async with slots:
         with suppress(RPCError, WorkflowQueryFailedError):
             answer = await client.get_workflow_handle(workflow_id).query(

@@ -1,10 +1,6 @@
 """Writes the details of an error into the folder of a job."""
 
-from __future__ import annotations
-
 import json
-
-from temporalio import activity
 
 from activities.checkpoints import Root
 from activities.job.activity_context import (
@@ -13,36 +9,26 @@ from activities.job.activity_context import (
     open_activity_snapshot,
 )
 from activities.redaction.credentials import hide_credentials
-from activities.redaction.secrets import redact
-from activities.redaction.shown_arguments import show_arguments
-from activities.runtime.failures import typed_failures
-from activities.runtime.heartbeats import heartbeats_from_thread
+from activities.redaction.secrets import redact, show_arguments
+from activities.steps.root_activity import thread_activity
 from protocol.requests import EmptyReply, WriteErrorRequest
 
 
-class WriteErrorActivity:
-    """The `write_error` activity."""
-
-    def __init__(self, root: Root) -> None:
-        self._root = root
-
-    @activity.defn(name="write_error")
-    def write_error(self, request: WriteErrorRequest) -> EmptyReply:
-        """Write the error to `errors/` of the folder; it is not part of any checkpoint."""
-        with typed_failures(), heartbeats_from_thread():
-            check_activity_root(self._root, request.root, request.remote)
-            folder = self._root.workspace(activity_job_id()) / "errors"
-            folder.mkdir(parents=True, exist_ok=True)
-            page = folder / f"step_{request.step:05d}.md"
-            # Write first what needs no checkpoint: the checkpoint may be what is missing.
-            page.write_text(redact(request.text))
-            parts = [request.text]
-            if request.call is not None:
-                parts.append(f"## The call\n\n{_describe_call(self._root, request)}\n")
-            if request.cause:
-                parts.append(f"## The cause\n\n{request.cause}\n")
-            page.write_text(hide_credentials(redact("\n".join(parts))))
-            return EmptyReply()
+@thread_activity
+def write_error(root: Root, request: WriteErrorRequest) -> EmptyReply:
+    check_activity_root(root, request.root, request.remote)
+    folder = root.workspace(activity_job_id()) / "errors"
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / f"step_{request.step:05d}.md"
+    # Write first what needs no checkpoint: the checkpoint may be what is missing.
+    page.write_text(redact(request.text))
+    parts = [request.text]
+    if request.call is not None:
+        parts.append(f"## The call\n\n{_describe_call(root, request)}\n")
+    if request.cause:
+        parts.append(f"## The cause\n\n{request.cause}\n")
+    page.write_text(hide_credentials(redact("\n".join(parts))))
+    return EmptyReply()
 
 
 def _describe_call(root: Root, request: WriteErrorRequest) -> str:

@@ -6,8 +6,6 @@ registers its maker and store with `register_outbox_maker`; the maker must be id
 and time of its call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -50,7 +48,7 @@ class OutboxWriter:
         return RelationalStore(self.root)
 
     @classmethod
-    def for_call(cls, context: ToolContext) -> OutboxWriter:
+    def for_call(cls, context: "ToolContext") -> "OutboxWriter":
         """Return the writer for a tool's call: shares its `state`, and its `files` as of now."""
         call = Call(context.job, context.key, context.time_ms)
         return cls(context.root, call, context.files, context.state, context.config)
@@ -138,8 +136,7 @@ def write_or_defer(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
         if len(writer.state.deferred_writes) >= MAX_DEFERRED_WRITES:
             raise StoreRefusedError(
                 f"{MAX_DEFERRED_WRITES} writes are deferred already, since {error} Call "
-                "wait(seconds), then try "
-                "again."
+                "wait(seconds), then try again."
             ) from None
         return defer_write(writer, entry, error)
 

@@ -3,8 +3,6 @@
 `LONGHAUL_STORE_URL` names it; the default is an SQLite file in the workspaces root.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading
@@ -85,7 +83,6 @@ class RelationalStore:
 
     @property
     def display_address(self) -> str:
-        """The address without a password."""
         try:
             url = _parse_store_address(self.address)
         except StoreUnavailableError:
@@ -124,7 +121,10 @@ class RelationalStore:
                 problem = error
                 # The file may have been moved or the server replaced: open the store anew.
                 self._dispose_engine()
-        if isinstance(problem, REJECTED_ERRORS) and _sql_state(problem) not in MENDABLE_STATES:
+        if (
+            isinstance(problem, REJECTED_ERRORS)
+            and getattr(problem.orig, "sqlstate", None) not in MENDABLE_STATES
+        ):
             raise StoreRejectedError(
                 f"the store {self.display_address} does not take this "
                 f"({_store_error_text(problem)})."
@@ -132,20 +132,18 @@ class RelationalStore:
         if isinstance(problem, DBAPIError) and _sqlite_code(problem) in DAMAGED:
             raise StoreUnavailableError(
                 f"the file of the store {self.display_address} is damaged "
-                f"({_store_error_text(problem)}). Stop the "
-                "workers, move it away with the files -wal and -shm beside it, and put a backup "
-                "in its place (docs/workspaces-root.md, Backups)."
+                f"({_store_error_text(problem)}). Stop the workers, move it away with the files "
+                "-wal and -shm beside it, and put a backup in its place "
+                "(docs/workspaces-root.md, Backups)."
             ) from problem
         if isinstance(problem, DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
             raise StoreUnavailableError(
                 f"the store {self.display_address} cannot be used "
-                f"({_store_error_text(problem)}). {mend}, or correct "
-                f"{VARIABLE}."
+                f"({_store_error_text(problem)}). {mend}, or correct {VARIABLE}."
             ) from problem
         raise StoreUnavailableError(
             f"the store {self.display_address} does not answer ({_store_error_text(problem)}). "
-            "Start or mend it, or "
-            f"correct {VARIABLE}."
+            f"Start or mend it, or correct {VARIABLE}."
         ) from problem
 
     def _run_transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
@@ -293,11 +291,6 @@ def _sqlite_code(problem: DBAPIError) -> int:
     """Return SQLite's primary result code; 0 for another database."""
     code: int = getattr(problem.orig, "sqlite_errorcode", 0)
     return code & 0xFF
-
-
-def _sql_state(problem: DBAPIError) -> str | None:
-    """Return the SQL state; None if the database gives none."""
-    return getattr(problem.orig, "sqlstate", None)
 
 
 def _store_error_text(problem: Exception | None) -> str:

@@ -1,7 +1,5 @@
 """The tables of the relational store. `migrations/` makes them; both say the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import (
@@ -120,6 +118,25 @@ TRACES = Table(
     Column("embedded_by", Text),  # name of the embedding model
     Index("traces_of_job", "job"),
     sqlite_autoincrement=True,  # ids of deleted traces are never reused
+)
+
+ENDPOINTS = Table(
+    "endpoints",
+    METADATA,
+    Column("endpoint", Text, primary_key=True),  # address, model and variable of the key
+    Column("requests_at", Float, nullable=False),  # next free turn, epoch seconds
+    Column("tokens_at", Float, nullable=False),
+    Column("tokens_per_byte", Float, nullable=False),
+)
+
+TURNS = Table(
+    "turns",
+    METADATA,
+    Column("endpoint", Text, primary_key=True),
+    Column("call", Text, primary_key=True),
+    Column("at", Float, nullable=False),  # epoch seconds
+    Column("size", BigInteger, nullable=False),
+    Column("tokens", Float, nullable=False),  # estimated
 )
 
 

@@ -1,7 +1,5 @@
 """Errors of shared stores: unavailable, too new, or rejecting a request."""
 
-from __future__ import annotations
-
 from protocol.errors import Invalid, Unavailable
 
 

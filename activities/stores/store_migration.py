@@ -1,7 +1,5 @@
 """Migrates a store's tables, safe with any number of processes starting at once."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +23,6 @@ def migrate_store(engine: Engine, lock: Path) -> None:
     """Apply the missing migrations.
 
     Args:
-        engine: Engine of the store.
         lock: Lock file that excludes other processes of this host (SQLite).
 
     Raises:
@@ -54,8 +51,7 @@ def _current_revision(connection: Connection) -> str | None:
     if revision is not None and revision not in known:
         raise StoreTooNewError(
             f"it has the revision {revision}, which this version does not know. Run the "
-            "version that "
-            "made it, or another store."
+            "version that made it, or another store."
         )
     return revision
 

@@ -1,7 +1,5 @@
 """Traces in the store; each key is stored once, however often it is handed over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -102,7 +100,6 @@ def traces_without_vector(
 
 
 def store_trace_vectors(connection: Connection, model: str, vectors: Mapping[int, bytes]) -> None:
-    """Store the embeddings of these traces."""
     for id, vector in vectors.items():
         values = {"embedding": vector, "embedded_by": model}
         connection.execute(update(TRACES).where(T.id == id).values(values))

@@ -1,7 +1,5 @@
 """Fingerprints: short hashes by which workflow code compares content."""
 
-from __future__ import annotations
-
 import json
 import re
 from hashlib import sha256
@@ -23,10 +21,7 @@ def text_fingerprint(text: str) -> str:
 
 
 def result_fingerprint(text: str) -> str:
-    """Return a fingerprint that ignores durations, in which no two test runs agree.
-
-    Whole seconds count: with them a command shows that what it waits for makes progress.
-    """
+    """Return a fingerprint without durations, but with whole seconds, which show progress."""
     return text_fingerprint(_PASSING.sub("0", text))
 
 
@@ -37,7 +32,6 @@ def poll_fingerprint(text: str) -> str:
 
 
 def arguments_fingerprint(raw: str) -> str:
-    """Return a fingerprint of JSON arguments that ignores key order and spacing."""
     try:
         return text_fingerprint(json.dumps(json.loads(raw or "{}"), sort_keys=True))
     except (ValueError, RecursionError):

@@ -14,6 +14,7 @@ import re2
 from pydantic import ConfigDict, Field
 
 from config.layers import configuration_layers
+from config.regexes import compile_cached_pattern
 from config.yaml_files import read_yaml_model
 from protocol.data_model import Data
 
@@ -22,11 +23,11 @@ Modality = Literal["obligation", "prohibition", "permission", "recommendation"]
 _Confidence = Annotated[float, Field(gt=0, le=1)]
 
 
-class _FrozenData(Data):
+class FrozenData(Data):
     model_config = ConfigDict(frozen=True)
 
 
-class ImperativeWords(_FrozenData):
+class ImperativeWords(FrozenData):
     """By what an order at the beginning of a sentence is recognised."""
 
     verbs: frozenset[str] = Field(description="Verbs in the form of an order.")
@@ -43,7 +44,7 @@ class ImperativeWords(_FrozenData):
     finite: frozenset[str] = Field(description="Verbs of a statement, which an order has not.")
 
 
-class LanguageIndicators(_FrozenData):
+class LanguageIndicators(FrozenData):
     words: frozenset[str] = Field(description="Frequent words, to recognise the language by.")
     abbreviations: frozenset[str] = Field(description="After these a full stop ends nothing.")
     exclusions: list[str] = Field(description="Phrases taken out before any other is sought.")
@@ -53,12 +54,12 @@ class LanguageIndicators(_FrozenData):
     imperatives: ImperativeWords = Field(description="Orders, without a word of obligation.")
 
 
-class RegulationTerms(_FrozenData):
+class RegulationTerms(FrozenData):
     names: list[str] = Field(description="What the regulation and its parts are called.")
     terms: list[str] = Field(description="What it is about.")
 
 
-class MeaningWords(_FrozenData):
+class MeaningWords(FrozenData):
     """Words by which two statements are compared, of all languages together."""
 
     negations: frozenset[str] = Field(description="Words such as not.")
@@ -67,7 +68,7 @@ class MeaningWords(_FrozenData):
     units: dict[str, list[str]] = Field(description="Units, each with the words for it.")
 
 
-class Indicators(_FrozenData):
+class Indicators(FrozenData):
     languages: dict[LanguageCode, LanguageIndicators] = Field(description="Phrases by language.")
     meaning: MeaningWords = Field(description="Words by which statements are compared.")
     regulations: dict[str, RegulationTerms] = Field(description="Phrases by regulation.")
@@ -75,8 +76,6 @@ class Indicators(_FrozenData):
 
 @dataclass(frozen=True, slots=True)
 class IndicatorHit:
-    """A phrase found in a text: its words as written, from `start` to `end`."""
-
     start: int
     end: int
     words: str
@@ -103,27 +102,24 @@ class IndicatorMatcher:
         self.abbreviations = frozenset().union(*(x.abbreviations for x in data.languages.values()))
         self.words = frozenset().union(*(x.words for x in data.languages.values()))
         excluded = [x for language in data.languages.values() for x in language.exclusions]
-        self._excluded = [re2.compile(_indicator_pattern(phrase)) for phrase in excluded]
+        # Compiled at first use: a text has few of them, and all take a third of a second.
+        self._excluded = [_indicator_pattern(phrase) for phrase in excluded]
         self._phrases = list(_list_indicator_phrases(data))
-        self._compiled = [
-            re2.compile(_indicator_pattern(phrase.phrase)) for phrase in self._phrases
-        ]
+        self._patterns = [_indicator_pattern(phrase.phrase) for phrase in self._phrases]
         self._all = re2.Set.SearchSet()
         for phrase in [*(phrase.phrase for phrase in self._phrases), *excluded]:
             self._all.Add(_indicator_sieve_pattern(phrase))
         self._all.Compile()
 
     def find(self, text: str) -> list[IndicatorHit]:
-        """Return the phrases in the text by position; of nested phrases only the longest.
-
-        The shape of apostrophes, hyphens and spaces does not count.
-        """
+        """Return the phrases by position, the longest of nested ones, whatever their dashes."""
         text = text.translate(_TYPOGRAPHY)
         matched = sorted(self._all.Match(text) or [])
         phrase_count = len(self._phrases)
         for number in matched:
             if number >= phrase_count:
-                text = _blank_excluded_indicators(self._excluded[number - phrase_count], text)
+                pattern = compile_cached_pattern(self._excluded[number - phrase_count])
+                text = _blank_excluded_indicators(pattern, text)
         hits = [
             hit
             for number in matched
@@ -145,7 +141,7 @@ class IndicatorMatcher:
                 regulation=phrase.regulation,
                 confidence=phrase.confidence,
             )
-            for match in self._compiled[number].finditer(text)
+            for match in compile_cached_pattern(self._patterns[number]).finditer(text)
         ]
 
     def language_of(self, text: str) -> LanguageCode:
@@ -194,7 +190,6 @@ _SIEVE = {"*": r"\S*", "+": r"\S+", "": r"\s+"}
 
 
 def _indicator_pattern(phrase: str) -> str:
-    """Return a regular expression for the phrase; its first group is the phrase's words."""
     case = "" if phrase.startswith("=") else "(?i)"
     # The engine's \b knows ASCII letters only.
     return rf"{case}(?:^|[^\pL\pN_])({_indicator_pattern_body(phrase, _NOTATION)})(?:$|[^\pL\pN_])"
@@ -232,10 +227,7 @@ def _blank_excluded_indicators(pattern: "re2._Regexp", text: str) -> str:
 
 
 def _drop_nested_indicators(hits: Iterable[IndicatorHit]) -> Iterator[IndicatorHit]:
-    """Yield hits not within a longer one of their kind; expects them by start, longest first.
-
-    Each is compared only with the one that reaches furthest, since a text may consist of hits.
-    """
+    """Yield hits, sorted by start and longest first, not within a longer one of their kind."""
     furthest: dict[tuple[bool, str | None], IndicatorHit] = {}
     for hit in hits:
         kind = (hit.modality is None, hit.regulation)

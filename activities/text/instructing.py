@@ -5,8 +5,6 @@ Words of obligation are those of `activities.text.indicators`; imperatives are t
 sentences only, with expressions that cannot backtrack.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -25,7 +23,6 @@ from activities.text.statement_words import (
 Force = Literal["asks", "permits", "example", "none"]
 """What a sentence does: it asks for something, leaves it free, gives an example, or none."""
 MAX_SENTENCE = 2000
-"""Longest part of a sentence that is looked at, in characters."""
 _CLAUSES = re.compile(r"[,;:]|\b(?:and|but|und|aber)\b", re.IGNORECASE)
 _LABEL = re.compile(
     r"\s*(?:[^\W_][\w'/&-]{0,30} ){0,3}[^\W_][\w'/&-]{0,30}"
@@ -33,6 +30,8 @@ _LABEL = re.compile(
 )
 _EDGES = " \t*_\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb()[]"
 _BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
+_SENTENCE_LIKE = re.compile(r";\s|\s(?:\u2013|\u2014|--?)\s")
+"""What parts clauses that could each be a sentence."""
 _FORM = re.compile(r"(?:ly|ing|ed|(?<!s)s|day|tion|ment|ness|ity|ance|ence|ers?|ists?)$")
 _PREFIX = re.compile(
     r"(?:re|un|de|dis|pre|over|co|auto|cross|double|back|self|fine|hard|spell|proof)-?(?=\w{3})"
@@ -70,7 +69,14 @@ def sentence_force(text: str) -> Force:
         direct = [word for word in bare if word not in statement_words().grammar.inserted]
         if opens_with(direct, "openers") or _is_instruction(part):
             return "asks"
-    return "none"
+    return "asks" if _asks_in_later_clause(text) else "none"
+
+
+def _asks_in_later_clause(text: str) -> bool:
+    if any(sentence_force(part) == "asks" for part in _SENTENCE_LIKE.split(text)[1:]):
+        return True
+    after_colon = _without_leading(words_of(text.rpartition(": ")[2])) if ": " in text else []
+    return len(after_colon) > 1 and _instructs_at_start(after_colon, strict=True)
 
 
 def heading_asks(heading: str) -> bool:
@@ -97,10 +103,7 @@ def heading_asks(heading: str) -> bool:
 
 
 def says_manner(text: str) -> bool:
-    """Return whether a sentence only says how the work is to be done, or what it must not do.
-
-    Such a sentence holds for the whole work. No step of a plan stands for it.
-    """
+    """Return whether a sentence, of which no step of a plan is made, only says how to work."""
     label = _LABEL.match(text.strip(_EDGES))
     said = text.strip(_EDGES)[label.end() if label else 0 :]
     parts = [part for part in _CLAUSES.split(said) if re.search(r"\w", part)]
@@ -118,7 +121,6 @@ def _says_manner(clause: str) -> bool:
 
 
 def describes_result(text: str) -> bool:
-    """Return whether a lead-in describes what is to be made: "The report covers:"."""
     words = words_of(text.rstrip(": "))
     if not words or statement_words().grammar.finite_past & set(words):
         return False
@@ -133,7 +135,6 @@ def describes_result(text: str) -> bool:
 
 
 def _is_form_of(word: str, verbs: frozenset[str]) -> bool:
-    """Return whether a word is the base or third-person form of one of the verbs."""
     firsts = {verb.split()[0] for verb in verbs}
     return (
         word in firsts
@@ -144,7 +145,6 @@ def _is_form_of(word: str, verbs: frozenset[str]) -> bool:
 
 
 def _without_leading(words: list[str]) -> list[str]:
-    """Return the words without those that may stand before an instruction."""
     start = 0
     while start < len(words):
         if words[start] in {",", "(", ")", "!"}:
@@ -302,7 +302,6 @@ def _is_unlisted_verb(first: str, after: list[str]) -> bool:
 
 
 def _is_polite_german(first: str, after: list[str]) -> bool:
-    """Return whether it begins like "Schreiben Sie"."""
     return (
         bool(after)
         and after[0] == "sie"
@@ -334,7 +333,6 @@ def _infinitive_verb(word: str, verbs: frozenset[str]) -> bool:
 
 
 def _instructs_inverted(words: list[str]) -> bool:
-    """Return whether it is like "Für jede Datei schreibe eine Zeile"."""
     german = statement_words().languages["de"]
     verbs = german.verbs - german.also_nouns
     instructs = any(word in verbs and word.endswith("e") for word in words[1:14])

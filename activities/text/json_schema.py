@@ -1,7 +1,5 @@
 """Applies JSON Schemas written by other people and models, without fetching what they refer to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,13 +14,10 @@ from referencing.exceptions import Unresolvable
 from config.regexes import compile_cached_pattern
 
 MAX_VIOLATIONS = 5
-"""Number of violations in one message."""
 MAX_TEXT = 300
-"""Characters shown of a violation."""
 
 
 def schema_validator(schema: dict[str, Any]) -> Validator:
-    """Return a validator of this schema, by draft 2020-12 if it names no dialect."""
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
     # Use a linear-time engine for patterns, and an empty registry, so that nothing is fetched.
     safe = validators.extend(kind, {"pattern": _check_json_schema_pattern})
@@ -31,7 +26,6 @@ def schema_validator(schema: dict[str, Any]) -> Validator:
 
 
 def schema_problem(schema: dict[str, Any]) -> str | None:
-    """Return what is wrong with the schema itself; None if it can be used."""
     try:
         type(schema_validator(schema)).check_schema(schema)
     except SchemaError as error:
@@ -42,11 +36,6 @@ def schema_problem(schema: dict[str, Any]) -> str | None:
 
 
 def list_json_schema_violations(schema: dict[str, Any], value: object) -> list[str]:
-    """Return the first violations, each with its place.
-
-    Raises:
-        ValueError: The schema has a dangling or circular reference.
-    """
     try:
         errors = sorted(
             schema_validator(schema).iter_errors(value), key=lambda error: error.json_path

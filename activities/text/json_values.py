@@ -1,7 +1,5 @@
 """Reads JSON that others wrote: what is accepted can be written again and handed over unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -19,9 +17,8 @@ _INFINITY = float("inf")
 def read_json_value(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Raises:
-        ValueError: it is not valid JSON, or has a doubled key, a number that is not finite, half of
-            a character, or too many levels; the message names the place.
+    Raises ValueError: it is not valid JSON, or has a doubled key, a number that is not finite, half
+    of a character, or too many levels; the message names the place.
     """
     doubled: list[tuple[dict[str, Any], str]] = []
 
@@ -46,11 +43,7 @@ def read_json_value(text: str) -> Any:
 
 
 def _check_json_value(value: Any, doubled: dict[int, str]) -> None:
-    """Raise ValueError for what cannot be handed over, with its place.
-
-    Args:
-        doubled: Of objects with a doubled key, by their identity, that key.
-    """
+    """Raise ValueError for what cannot be handed over, with its place."""
     for place, each, depth in _walk_values(value):
         if depth > MAX_DEPTH:
             raise ValueError(f"nested too deeply: more than {MAX_DEPTH} levels at {place[:200]}")

@@ -1,7 +1,5 @@
 """Whether a sentence binds by its words of obligation."""
 
-from __future__ import annotations
-
 import re
 
 from activities.text.indicators import shipped_indicators
@@ -56,7 +54,6 @@ _CONDITION = re.compile(
 
 
 def has_obligation(text: str) -> bool:
-    """Return whether a sentence binds by its words of obligation."""
     said = _QUOTED.sub(" ", _SHORT_NOT.sub(r"\1 not", text.replace("\u2019", "'")))
     searched = _MENTION.sub(" ", _INDIRECT.sub(" ", said))
     if _CONDITION.match(searched) and (condition := _BLANKABLE.match(searched)):

@@ -17,7 +17,6 @@ def replace_surrogates(text: str) -> str:
 
 
 def as_readable_json(content: object) -> str:
-    """Return indented JSON with a final newline, readable for people."""
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -27,11 +26,7 @@ def safe_tool_name(text: str) -> str:
 
 
 def cut_middle(text: str, most: int, mark: str) -> str:
-    """Return at most `most` characters of the text, with a line in place of its middle.
-
-    Args:
-        mark: That line; `{gone}` becomes the number of characters left out.
-    """
+    """Return at most `most` characters, with the line `mark` for the middle that is `{gone}`."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -40,9 +35,6 @@ def cut_middle(text: str, most: int, mark: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Split text into lines as editors count them, without line ends.
-
-    Unlike splitlines, does not split at form feeds or U+2028.
-    """
+    """Split text into lines as editors count them: not at form feeds or U+2028."""
     lines = text.removesuffix("\n").split("\n") if text else []
     return [line.removesuffix("\r") for line in lines]

@@ -4,8 +4,6 @@ The screen is as wide and as high as the output needs, so nothing is wrapped or 
 clearing the whole screen removes nothing.
 """
 
-from __future__ import annotations
-
 import re
 
 _CONTROLS = re.compile(
@@ -28,22 +26,15 @@ def show_on_screen(text: str) -> str:
     # Spaces that the cursor jumped over may be many times the output.
     if len(shown) <= 2 * len(text) + 1000:
         return shown
-    return _CONTROLS.sub(_keep_line_end, text)
-
-
-def _keep_line_end(control: re.Match[str]) -> str:
-    return "\n" if control[0] == "\n" else ""
+    return _CONTROLS.sub(lambda control: "\n" if control[0] == "\n" else "", text)
 
 
 class _Screen:
-    """Lines of text and a cursor."""
-
     def __init__(self) -> None:
         self._lines = [""]
         self._row = self._column = 0
 
     def write(self, text: str) -> str:
-        """Return all lines after the text was written."""
         place = 0
         for control in _CONTROLS.finditer(text):
             self._put(text[place : control.start()])

@@ -1,7 +1,5 @@
 """Where the sentences of a text end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -23,10 +21,7 @@ _MONTH = re.compile(
 def split_at_sentence_ends(
     text: str, start: int, abbreviations: frozenset[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield for each sentence where it ends and where the next begins; the last ends the text.
-
-    The two differ by a footnote mark, which belongs to neither.
-    """
+    """Yield where each sentence ends and the next begins, a footnote mark apart."""
     for end in _END.finditer(text, start):
         if _is_sentence_end(text, end, abbreviations):
             yield (end.start("mark") if end["mark"] else end.end()), end.end()

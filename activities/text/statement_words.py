@@ -1,26 +1,21 @@
 """The words of `config/briefs/statements.yaml`, by which statements of a brief are found."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from activities.text.indicators import LanguageCode
+from activities.text.indicators import FrozenData, LanguageCode
 from config.layers import configuration_layers
 from config.yaml_files import read_yaml_model
-from protocol.data_model import Data
 
 _Words = frozenset[str]
 
 
-class LanguageWords(Data):
+class LanguageWords(FrozenData):
     """Words of one language, in lower case."""
-
-    model_config = ConfigDict(frozen=True)
 
     verbs: _Words = Field(description="Forms with which an instruction begins.")
     also_nouns: _Words = Field(description="Those that may also be the subject of a sentence.")
@@ -43,10 +38,8 @@ class LanguageWords(Data):
     manners: _Words = Field(description="All words of sentences on how the work is done.")
 
 
-class GrammarWords(Data):
+class GrammarWords(FrozenData):
     """Closed classes of words, in lower case."""
-
-    model_config = ConfigDict(frozen=True)
 
     determiners: _Words = Field(
         description="After a verb these begin its object; after a noun they cannot stand."
@@ -73,10 +66,8 @@ class GrammarWords(Data):
     finite_past: _Words = Field(description="Verbs of a description of what was.")
 
 
-class StatementWords(Data):
+class StatementWords(FrozenData):
     """`config/briefs/statements.yaml`."""
-
-    model_config = ConfigDict(frozen=True)
 
     languages: dict[LanguageCode, LanguageWords] = Field(description="Words by language.")
     scope: _Words = Field(description="Headings of a scope.")
@@ -91,7 +82,6 @@ class StatementWords(Data):
     grammar: GrammarWords = Field(description="Words by which forms are told apart.")
 
     def of_all(self, kind: str) -> frozenset[str]:
-        """Return the words of one kind in all languages."""
         return frozenset().union(*(getattr(each, kind) for each in self.languages.values()))
 
 

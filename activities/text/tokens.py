@@ -1,7 +1,5 @@
 """Offline token counts, with the vocabularies bundled in a package."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from functools import lru_cache
@@ -31,7 +29,7 @@ def token_encoding_name(model: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def _load_encoding(name: str) -> bpe_openai.Encoding:
+def _load_encoding(name: str) -> "bpe_openai.Encoding":
     # Loaded on first use: it loads all vocabularies, a fifth of the whole start-up time, and most
     # commands count no tokens.
     return importlib.import_module("bpe_openai").get_encoding(name)
@@ -43,7 +41,6 @@ def count_tokens(text: str, encoding: str = UNKNOWN) -> int:
 
 
 def message_tokens(data: bytes, encoding: str) -> int:
-    """Count the tokens of a stored message."""
     message: dict[str, Any] = json.loads(data)
     called = [call["function"] for call in message.get("tool_calls", [])]
     texts = [str(message.get("content") or "")]

@@ -1,7 +1,5 @@
 """What workflow code knows of a reply's calls: names and fingerprints, never arguments."""
 
-from __future__ import annotations
-
 import json
 
 from activities.job.conversation_calls import count_newest_results, newest_calls
@@ -15,7 +13,6 @@ MAX_NAME = 100
 
 
 def newest_call_refs(snapshot: Snapshot) -> tuple[list[Call], int]:
-    """Return the calls of the newest reply, and how many have results."""
     try:
         calls = newest_calls(snapshot.conversation, snapshot.state.step)
     except LookupError:
@@ -32,7 +29,6 @@ def newest_call_refs(snapshot: Snapshot) -> tuple[list[Call], int]:
 
 
 def describe_call_ref(name: str, raw: str, longest_wait: int) -> Call:
-    """Describe a call for workflow code."""
     call = Call(tool=name[:MAX_NAME], fingerprint=fingerprints.arguments_fingerprint(raw))
     if path := _call_ref_path(raw):
         call.path = path
@@ -42,7 +38,6 @@ def describe_call_ref(name: str, raw: str, longest_wait: int) -> Call:
 
 
 def _call_ref_path(raw: str) -> str | None:
-    """Return the call's path argument, for people who read the history."""
     try:
         arguments = json.loads(raw)
     except (ValueError, RecursionError):

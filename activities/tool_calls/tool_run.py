@@ -1,42 +1,55 @@
 """One run of a tool under its guards, and what its outcome means for the call."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from temporalio import activity
 
 from activities.checkpoints import Change, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints.checkpoint_errors import FileMissing
+from activities.checkpoints.volatile_paths import volatile_matcher
+from activities.commands.check_commands import simple_commands
 from activities.guards.call_guards import CallGuards
+from activities.guards.call_memory import note_call
 from activities.guards.voting import VotingOutcome
 from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_ms,
+    activity_schedule_time,
 )
 from activities.job.conversation import Conversation
+from activities.job.conversation_calls import (
+    ERROR_PREFIX,
+    find_same_result,
+    result_error_line,
+    tool_result_message,
+    truncate_result,
+)
 from activities.job.plan_and_todo_files import parse_plan, plan_step_texts, with_settled_plan
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
+from activities.model.prompt import count_prompt_tokens
 from activities.phases.snapshot_transition import settle_worked_items
-from activities.redaction.shown_arguments import show_arguments
+from activities.redaction.credentials import hide_credentials
+from activities.redaction.secrets import show_arguments
 from activities.runtime.failures import (
     is_storage_failure,
     may_retry_activity,
     typed_failure,
 )
 from activities.stores.store_errors import StoreUnavailableError
-from activities.tool_calls.call_result import record_call_result, tool_call_commit_time
-from activities.tool_calls.work_seen import note_seen_work
+from activities.text import fingerprints
+from activities.text.safe_text import replace_surrogates
 from activities.toolkit.effects import run_tool_once
-from activities.toolkit.namesakes import namesakes_note
-from activities.toolkit.path_ownership import check_changed_paths, is_system_path
+from activities.toolkit.misplaced_paths import namesakes_note
+from activities.toolkit.path_ownership import check_changed_paths, is_system_path, is_work_path
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_offer import deferred_tool_advice
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
 from protocol.errors import Invalid, Refusal
+from protocol.evidence import MOST_SEEN
+from protocol.job_state import JobState
 from protocol.requests import GuardOutcome, ToolReply, ToolRequest, tool_effect_key
 from protocol.scope_ledger import vanished_steps
 from protocol.short_text import count_noun, first_few, one_line
@@ -53,8 +66,6 @@ MOST_GONE = 10
 
 
 class CallRefused(Refusal):
-    """A guard or hook refuses the call, or asks a person about it."""
-
     def __init__(self, outcome: VotingOutcome, *, has_run: bool = False) -> None:
         self.outcome = outcome
         self.has_run = has_run
@@ -63,16 +74,10 @@ class CallRefused(Refusal):
 
 
 class ToolOutcome(NamedTuple):
-    """What a tool that ran left."""
-
     text: str
-    """The result."""
     added: str
-    """Text that hooks add to it."""
     files: Files
-    """The files as the tool itself left them."""
     command_failure: str
-    """What failed in a command, if anything."""
 
 
 def run_tool(
@@ -91,7 +96,7 @@ def run_tool(
         return reply
     raw = snapshot.tool_call(request.call)["function"]["arguments"]
     before, ledger = snapshot.files, [item.model_copy() for item in snapshot.state.scope]
-    story = snapshot.commit_message(entry.name)
+    story, todo = snapshot.commit_message(entry.name), snapshot.state.phase.current
     try:
         outcome = _run_guarded_tool_call(snapshot, entry, raw, request, guards)
     except CallRefused as refusal:
@@ -121,6 +126,8 @@ def run_tool(
     reply = _record_outcome(snapshot, entry, request, story, before, outcome, guards)
     if news := snapshot.state.items_changed_since(ledger):
         reply.scope = news
+    if todo and any(each.id == todo.id and not each.needed for each in snapshot.state.phase.todos):
+        reply.passed_over = True
     return reply
 
 
@@ -133,14 +140,16 @@ def _record_outcome(
     outcome: ToolOutcome,
     guards: CallGuards,
 ) -> ToolReply:
-    """Record the result of a call that ran, and what it did."""
-    first_path, changes = _record_workspace_changes(snapshot, before, outcome.files)
+    recorded = snapshot.record_changes(before)
+    # What the tool itself changed, without hooks.
+    first_path, changes = "".join(recorded[:1]), list(diff_files(before, outcome.files))
     raw = snapshot.tool_call(request.call)["function"]["arguments"]
     note_seen_work(
         snapshot.state,
         entry,
         entry.load_arguments(raw),
         changes,
+        snapshot.config.shell.volatile,
         failed_command=bool(outcome.command_failure),
     )
     paths = [change.path for change in changes]
@@ -163,21 +172,12 @@ def _record_outcome(
 def _failure_text(
     snapshot: Snapshot, entry: Tool, problem: ToolError | Invalid, guards: CallGuards
 ) -> str:
-    """Return why a call failed, with what helps the model to make a better one."""
     # An empty error, such as a server's, would look like a result.
     why = str(problem).strip() or f"{entry.name} failed and did not say why."
     if isinstance(problem, FileMissing):
         why += namesakes_note(snapshot.files, problem.path)
     # Without this note an error about rewritten arguments would puzzle the model.
     return f"{why}\n{note}" if (note := guards.rewrite_note) else why
-
-
-def _record_workspace_changes(
-    snapshot: Snapshot, before: Files, tool_files: Files
-) -> tuple[str, list[Change]]:
-    """Return the first changed path, and the changes that the tool itself made, without hooks."""
-    changed = snapshot.record_changes(before)
-    return changed[0] if changed else "", list(diff_files(before, tool_files))
 
 
 def _settle_plan(snapshot: Snapshot) -> str:
@@ -211,7 +211,6 @@ def _ask_about_tool_call(
 def _run_guarded_tool_call(
     snapshot: Snapshot, entry: Tool, raw_arguments: str, request: ToolRequest, guards: CallGuards
 ) -> ToolOutcome:
-    """Run the tool under its guards."""
     state = snapshot.state
     kind = state.phase.kind
     try:
@@ -232,7 +231,12 @@ def _run_guarded_tool_call(
         raise CallRefused(allowed)
     arguments = allowed.arguments
     context = _tool_context(snapshot, request, guards)
-    text = _run_tool_with_typed_failures(entry, context, arguments, snapshot)
+    try:
+        text = _run_tool_with_typed_failures(entry, context, arguments, snapshot)
+    except (ToolError, FilesError, PathRefused):
+        note_call(snapshot, entry.name, arguments, context.time_ms, ok=False)
+        raise
+    note_call(snapshot, entry.name, arguments, context.time_ms, ok=not context.command_failure)
     check_changed_paths(
         diff_files(snapshot.files, context.files),
         snapshot.state.phase.kind,
@@ -254,29 +258,17 @@ def _run_guarded_tool_call(
 
 
 def _tool_context(snapshot: Snapshot, request: ToolRequest, guards: CallGuards) -> ToolContext:
-    return ToolContext(
-        files=snapshot.files,
-        reads=snapshot.reads,
-        changes=snapshot.changes,
-        # A copy, so that a call that fails half way leaves the state unchanged.
-        state=snapshot.state.deep_copy(),
-        config=snapshot.config,
-        conversation=snapshot.conversation,
-        history=snapshot.history,
-        root=guards.root,
-        job=activity_job_id(),
-        key=request.pending.key if request.pending else _tool_call_key(request),
+    run_id = activity.info().workflow_run_id or ""
+    key = request.effect_key or tool_effect_key(run_id, request.commit, request.call)
+    if request.pending:
+        key = request.pending.key
+    return replace(
+        ToolContext.of(snapshot, guards.root, key),
         pending=request.pending,
         gives_up=request.gives_up,
         activity_id=activity.info().activity_id,
         attempt=activity.info().attempt if snapshot.config.workspace.remote else 1,
         has_run=request.has_run,
-        project_id=snapshot.link.id if snapshot.link else "",
-        project_link=snapshot.link,
-        repository=snapshot.repository,
-        earlier_jobs=snapshot.link.earlier_jobs if snapshot.link else (),
-        commit=snapshot.commit,
-        time_ms=activity_schedule_ms(),
         waited_seconds=request.waited_seconds or 0,
         answer=delegate_call_answer(snapshot.checkpoints.files(request.helper))
         if request.helper
@@ -304,7 +296,113 @@ def _run_tool_with_typed_failures(
         raise
 
 
-def _tool_call_key(request: ToolRequest) -> str:
-    """Return the key of a call's effects outside, the same if it runs again after an approval."""
-    run_id = activity.info().workflow_run_id or ""
-    return request.effect_key or tool_effect_key(run_id, request.commit, request.call)
+RHYTHM = frozenset(("todos", "job", "traces", "discovery", "skills", "verdict"))
+"""Groups of tools that only move the job along."""
+LOOKING_PROGRAMS = frozenset(
+    (
+        *("[", "basename", "cal", "cat", "cd", "date", "df", "diff", "dirname", "du", "echo"),
+        *("env", "exit", "expr", "false", "file", "find", "grep", "egrep", "fgrep", "rg", "head"),
+        *("hostname", "id", "less", "ls", "more", "printf", "ps", "pwd", "sleep", "sort", "stat"),
+        *("tail", "test", "tree", "true", "type", "uname", "uniq", "wc", "which", "whoami", ":"),
+    )
+)
+"""Programs that change nothing: a command of these alone is a look, unless it changed a file."""
+COMMAND_CHARACTERS = 80
+
+
+def note_seen_work(
+    state: JobState,
+    entry: Tool,
+    arguments: dict[str, Any],
+    changes: Sequence[Change],
+    volatile: Sequence[str],
+    *,
+    failed_command: bool,
+) -> None:
+    """Record what a call that ran did, for the current todo and for its phase, without caches."""
+    if entry.group in RHYTHM:
+        return
+    paths = [replace_surrogates(change.path) for change in changes]
+    files = [path for path in paths if is_work_path(path)]
+    gone = {path for path, change in zip(paths, changes, strict=True) if change.new is None}
+    command = one_line(replace_surrogates(str(arguments.get("command", ""))), COMMAND_CHARACTERS)
+    ran = "" if failed_command else f"{command}: exit code 0" if command else entry.name
+    has_effect = entry.has_effect
+    if entry.group == "shell":
+        has_effect = not failed_command and not _only_looks(str(arguments.get("command", "")))
+    if files or has_effect:
+        is_volatile = volatile_matcher(volatile)
+        named = [path for path in files if not is_volatile(path)]
+        for seen in (state.seen, state.phase_seen):
+            seen.add_work(named, ran if has_effect else "", gone)
+        return
+    looked = command or next(
+        (str(arguments[key]) for key in ("path", "url", "query") if arguments.get(key)), entry.name
+    )
+    kept = [path for path in paths if path.startswith("notes/")]
+    for seen in (state.seen, state.phase_seen):
+        seen.add_look(replace_surrogates(looked))
+        seen.kept = list(dict.fromkeys([*seen.kept, *kept]))[-MOST_SEEN:]
+
+
+def _only_looks(command: str) -> bool:
+    """Return whether each program of a command is one that changes nothing; git by its word."""
+    programs = simple_commands(command)
+    looks = {"status", "diff", "log", "show", "blame", "branch", "ls-files", "grep", "rev-parse"}
+    return all(
+        words[0].rpartition("/")[2] in LOOKING_PROGRAMS
+        or (words[0].rpartition("/")[2] == "git" and any(word in looks for word in words[1:3]))
+        for words in programs
+    )
+
+
+SAME_RESULT = "The same result as that of {call} above, to the letter; nothing of it has changed."
+
+
+def tool_call_commit_time(request: ToolRequest) -> int:
+    """Return the commit's date; a local activity uses that of the last regular one."""
+    return request.at if activity.info().is_local else activity_schedule_time()
+
+
+def record_call_result(
+    snapshot: Snapshot,
+    request: ToolRequest,
+    story: str,
+    text: str,
+    report: GuardOutcome | None = None,
+    *,
+    failed: bool = False,
+    added: str = "",
+    changed: bool = False,
+    polls: bool = False,
+) -> ToolReply:
+    """Append the result of a call to the conversation, and save the checkpoint."""
+    # A server's answer may contain the key that was sent to it.
+    text = hide_credentials(text)
+    content = truncate_result(
+        text + hide_credentials(added), snapshot.config.limits.result_characters
+    )
+    if not failed and (
+        same := find_same_result(snapshot.conversation, content, snapshot.view.first_uncleared)
+    ):
+        content = SAME_RESULT.format(call=same)
+    snapshot.conversation = snapshot.conversation.append(
+        tool_result_message(
+            request.step, request.call, f"{ERROR_PREFIX}{content}" if failed else content
+        )
+    )
+    snapshot.append_images()
+    guarded = report.model_dump(exclude_unset=True) if report else {}
+    time_ms = tool_call_commit_time(request)
+    commit = snapshot.save(story, time_ms)
+    mark = fingerprints.poll_fingerprint(text) if polls else fingerprints.result_fingerprint(text)
+    reply = ToolReply(commit=commit, at=time_ms, ok=not failed, fingerprint=mark, **guarded)
+    if changed:
+        reply.changed = True
+    reply.context = count_prompt_tokens(snapshot)
+    if failed:
+        if request.refused_by:
+            reply.refused_by = request.refused_by
+        reply.error_fingerprint = fingerprints.error_fingerprint(text)
+        reply.error = result_error_line(text)
+    return reply

@@ -1,7 +1,5 @@
 """Arguments of a tool: from a function's signature, or from a server's JSON Schema."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,13 +22,10 @@ class InvalidArguments(Refusal):
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument, as shown in documentation."""
-
     name: str
     required: bool
     description: str
     facts: list[str]
-    """Its values, bounds and default, as text."""
 
 
 class Arguments(Protocol):
@@ -50,8 +45,6 @@ class Arguments(Protocol):
 
 @dataclass(frozen=True)
 class ModelArguments:
-    """Arguments of a function in the registry."""
-
     model: type[BaseModel]
 
     # Pydantic generates a schema anew at each call, which would take half the time of a start.
@@ -108,7 +101,6 @@ def open_json_texts(values: dict[str, Any], schema: dict[str, Any]) -> dict[str,
 
 
 def _nested_json_value(text: str, field: object) -> list[Any] | dict[str, Any] | None:
-    """Return the list or object that a text spells, if that is what the field takes."""
     declared = field.get("type") if isinstance(field, dict) else None
     types = set(declared if isinstance(declared, list) else [declared])
     if not types & {"array", "object"} or "string" in types:

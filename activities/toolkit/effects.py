@@ -5,8 +5,6 @@ began but did not finish is repeated for tools that pass on an idempotency key, 
 for `at_most_once` tools it is reported that it may have happened.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +32,6 @@ MOST_KEPT = 10
 
 
 def effect_state(cache: ResultCache, key: str) -> dict[str, Any] | None:
-    """Return the state that an earlier turn of the call left; None if its ledger is not here."""
     stored = cache.find(f"{key}.done")
     state: dict[str, Any] | None = json.loads(stored).get("held") if stored else None
     return state
@@ -101,8 +98,6 @@ def run_effect_once(
     """Run a call once; later attempts get the recorded result and the files it left.
 
     Args:
-        results: The ledger shared by the job's attempts.
-        key: The call's idempotency key.
         files: The files before the call. What people changed in them since the call first ran is
             in the result as well.
         run: Makes the call. A ToolError is recorded as a result, DependencyUnavailable is not.
@@ -124,7 +119,7 @@ def run_effect_once(
     done_key, begun_key, passed_key = f"{key}.done", f"{key}.begun", f"{key}.passed"
     stored = results.find(done_key)
     # Otherwise the call or its previous attempt ran on another host, and its outcome is unknown.
-    earlier, present = (_effect_mark(activity_id, number) for number in (attempt - 1, attempt))
+    earlier, present = (f"{activity_id} {number}".encode() for number in (attempt - 1, attempt))
     known = not has_run and (attempt == 1 or results.find(passed_key) == earlier)
     if stored is None and prepare and known and results.find(begun_key) is None:
         results.put(passed_key, present)
@@ -149,7 +144,6 @@ def run_effect_once(
 
 
 def _run_effect_to_outcome(run: Callable[[], tuple[str, Files]]) -> dict[str, Any]:
-    """Make the call and return its outcome as the ledger records it."""
     try:
         text, after = run()
         # The result has only the tree's id, so the tree must be on disk first.
@@ -178,8 +172,3 @@ def _effect_result(outcome: dict[str, Any], files: Files) -> tuple[str, Files]:
         return outcome["text"], merged.files
     note = KEPT.format(paths=first_few(merged.kept, MOST_KEPT))
     return f"{outcome['text']}\n{note}", merged.files
-
-
-def _effect_mark(activity_id: str, attempt: int) -> bytes:
-    """Return the name of an attempt that ended here before the call began."""
-    return f"{activity_id} {attempt}".encode()

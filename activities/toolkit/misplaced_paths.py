@@ -1,14 +1,15 @@
-"""Finds new files that would be beside the repository although one inside it was surely meant."""
-
-from __future__ import annotations
+"""Paths that a model gets wrong: new ones beside the repository, and missing ones."""
 
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import PurePosixPath
 
-from activities.checkpoints import parse_path
+from activities.checkpoints import Files, parse_path
 from activities.checkpoints.checkpoint_errors import quote_path_in_error
 from activities.toolkit.path_ownership import READ, is_system_path
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
+from protocol.short_text import first_few
 
 OWN_FOLDERS = ("notes", "output")
 """Folders in which agents keep their own files, whether or not the repository has such folders."""
@@ -23,8 +24,7 @@ def check_new_path(context: ToolContext, path: str) -> str:
     Returns:
         A sentence for the result if the file begins a folder beside the repository; else empty.
 
-    Raises:
-        ToolError: The path begins like one in the repository, and like nothing beside it.
+    Raises ToolError.
     """
     parts = parse_path(path)
     beside = "/".join(parts)
@@ -50,7 +50,6 @@ def check_new_path(context: ToolContext, path: str) -> str:
 
 
 def _product_folders(context: ToolContext) -> Iterator[tuple[str, ...]]:
-    """Yield the folders of the repository or product that a path may be relative to."""
     if link := context.repository:
         if subfolder := link.origin.start.subfolder:
             yield parse_path(f"{link.folder}/{subfolder}")
@@ -67,3 +66,30 @@ def _expected_paths(context: ToolContext) -> set[str]:
             named = done_when.matches or done_when.valid
             paths.add(named.path if named else done_when.file_exists or "")
     return paths
+
+
+MAX_SEARCHED = 5000
+MAX_NAMED = 3
+
+
+def namesakes_note(files: Files, path: str) -> str:
+    """Return a sentence on the files elsewhere that have the path's name, else on the folders;
+    empty if none has."""
+    name = PurePosixPath(path).name
+    if not name:
+        return ""
+    named_files: list[str] = []
+    # A dictionary keeps the order, and each folder once.
+    named_folders: dict[str, None] = {}
+    for entry in islice(files.walk(), MAX_SEARCHED):
+        *parents, own = entry.path.split("/")
+        if own == name:
+            named_files.append(quote_path_in_error(entry.path))
+        elif name in parents:
+            folder = "/".join(parents[: parents.index(name) + 1])
+            named_folders[quote_path_in_error(folder)] = None
+    if named_files:
+        return f" Files of that name: {first_few(named_files, MAX_NAMED)}."
+    if named_folders:
+        return f" Folders of that name: {first_few(list(named_folders), MAX_NAMED)}."
+    return ""

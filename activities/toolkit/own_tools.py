@@ -4,8 +4,6 @@ Their code runs in the worker with all that the worker may do, as hooks do. So o
 operator names are looked at, never a workspace or a repository.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -41,11 +39,8 @@ def load_own_tools(layers: Layers) -> None:
     """Enter the tools of all files, by the files' names; of those with one name, the strongest.
 
     The order is the same on every worker and the tools stand behind the shipped ones, so that a
-    provider's cache holds.
-
-    Raises:
-        ConfigError: A file cannot be imported, or declares a tool wrongly; the message names it.
-            Not within `collecting_tool_problems`.
+    provider's cache holds. Raises ConfigError: A file cannot be imported, or declares a tool
+    wrongly; the message names it. Not within `collecting_tool_problems`.
     """
     for path in layers.list_files(f"{TOOLS}/*.py"):
         if path.name.startswith("."):
@@ -65,7 +60,6 @@ def own_tool_file(entry: Tool) -> str:
 
 
 def own_tools_by_file() -> dict[str, list[str]]:
-    """Return the names of the tools that each file has entered."""
     names: dict[str, list[str]] = {}
     for entry in REGISTRY.values():
         if file := own_tool_file(entry):

@@ -1,14 +1,14 @@
 """Decides who may write which path, by the changes of a tool, whichever tool it is."""
 
-from __future__ import annotations
-
+import hashlib
 from collections.abc import Iterable
 from functools import cache
 
-from activities.checkpoints import Files, diff_files
+from activities.checkpoints import FileEntry, Files, diff_files
 from activities.checkpoints import parse_path as parts_of
 from activities.checkpoints.entries import with_entry
 from activities.checkpoints.tree_diff import Change
+from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.tool_errors import ToolError
@@ -45,13 +45,6 @@ ASIDE = (
 def owned_path_refusal(
     path: str, phase: PhaseKind, owned_by_tool: tuple[str, ...] = ()
 ) -> str | None:
-    """Return why the path may not be changed, or None.
-
-    Args:
-        path: Changed path, relative to the workspace.
-        phase: Kind of the running phase.
-        owned_by_tool: System paths that this tool may write.
-    """
     if _covers_owned_path(owned_by_tool, path):
         return None
     if is_system_path(path):
@@ -81,17 +74,6 @@ def check_changed_paths(
     *,
     is_shell: bool,
 ) -> None:
-    """Check the changes of a tool's call.
-
-    Args:
-        changes: Between the files before the call and after it.
-        phase: Kind of the running phase.
-        owned_by_tool: System paths that this tool may write.
-        is_shell: Whether the tool runs commands, which may write git's own files.
-
-    Raises:
-        ToolError: The tool changed a path that it may not change.
-    """
     for change in changes:
         why = owned_path_refusal(change.path, phase, owned_by_tool)
         if change.new and change.new.kind != "folder":
@@ -129,7 +111,6 @@ def git_owned_path_refusal(path: str) -> str | None:
 
 
 def is_system_path(path: str) -> bool:
-    """Return whether only the system may write this path."""
     return _covers_owned_path(SYSTEM, path)
 
 
@@ -192,3 +173,21 @@ def restore_unreadable_files(snapshot: Snapshot, before: Files, notes: list[str]
                 f"{path} is a folder, or a link that leads to no file of the workspace; it was "
                 "left out. Put a file there"
             )
+
+
+def work_files(snapshot: Snapshot) -> list[FileEntry]:
+    """Return the files that are the job's work, without volatile ones, in order of their paths."""
+    is_volatile = volatile_matcher(snapshot.config.shell.volatile)
+    return [
+        entry
+        for entry in snapshot.files.walk()
+        if entry.kind == "file" and is_work_path(entry.path) and not is_volatile(entry.path)
+    ]
+
+
+def work_fingerprint(snapshot: Snapshot) -> str:
+    """Return a digest of the job's work and of the brief, which its verdicts hold for."""
+    digest = hashlib.sha256(snapshot.read_text("instructions.md").encode())
+    for entry in work_files(snapshot):
+        digest.update(f"\0{entry.path}\0{entry.id}".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:32]

@@ -5,8 +5,6 @@ description, the rest its documentation. `@tool` declares what the system must k
 safely.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -15,7 +13,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, create_model
 
-from activities.job.tool_messages import CUT, MALFORMED, MIXED_UP
+from activities.job.conversation_calls import CUT, MALFORMED, MIXED_UP
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.arguments import (
     Arguments,
@@ -75,7 +73,6 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The tool's declaration for the model's API."""
         return {
             "type": "function",
             "function": {
@@ -86,11 +83,6 @@ class Tool:
         }
 
     def run(self, context: ToolContext, arguments: dict[str, Any]) -> str:
-        """Check the arguments and run the tool.
-
-        Raises:
-            ToolError: The call is wrong or cannot be made; the message is for the model.
-        """
         answer = self.function(context, **self.check_arguments(arguments))
         if not isinstance(answer, str):
             raise TypeError(f"{self.name} returned {type(answer).__name__}; a tool returns text")
@@ -107,11 +99,9 @@ class Tool:
         return f"Say less in one call; its form is {self.signature}."
 
     def parse(self, raw_arguments: str) -> dict[str, Any]:
-        """Parse and check a call's arguments. Raises ToolError."""
         return self.check_arguments(self.load_arguments(raw_arguments))
 
     def load_arguments(self, raw_arguments: str) -> dict[str, Any]:
-        """Parse a call's arguments. Raises ToolError if they are not a JSON object."""
         try:
             arguments = json.loads(raw_arguments or "{}")
         except (ValueError, RecursionError) as error:
@@ -156,7 +146,6 @@ class Tool:
 
     @property
     def page(self) -> str:
-        """Content of `tools/<name>.md`: what the tool does and its arguments."""
         where = f"In {' and '.join(self.phases)} phases. It {_EFFECTS[self.effect]}."
         argument_text = self.argument_lines
         parts = [f"# {self.signature}", self.summary, self.documentation, argument_text, where]
@@ -164,7 +153,6 @@ class Tool:
 
     @property
     def argument_lines(self) -> str:
-        """One line per argument."""
         lines = []
         for argument in self.arguments.listed:
             known = [*([] if argument.required else ["optional"]), *argument.facts]
@@ -183,8 +171,8 @@ class Tool:
 
 REGISTRY: dict[str, Tool] = {}
 STEP_ACTIVITIES = frozenset({
-    "ask_helper", "cancel_start", "close_job", "close_project", "compact", "deny_call",
-    "find_checkpoint", "forget", "gate_facts", "judge_ending", "judge_phase", "learn",
+    "ask_helper", "cancel_start", "check_approval", "close_job", "close_project", "compact",
+    "deny_call", "find_checkpoint", "forget", "gate_facts", "judge_ending", "judge_phase", "learn",
     "merge_work", "model_call", "prepare", "prepare_project", "publish_branch", "publish_project",
     "reflect", "review_job", "send_notification", "set_model", "show_call", "show_folder",
     "store_traces", "take_folder", "take_work", "tell", "transition", "watch_retries",
@@ -211,10 +199,8 @@ def tool(
     Args:
         group: Name by which agents can select related tools together.
         effect: `reads`, `writes` (the workspace) or `outside` (anything else).
-        phases: Kinds of phase in which it is offered.
         local: Run as a local activity. Only for work on the checkpoint whose time is bounded by
             the size of one file; tools that parse, wait or reach outside run as regular ones.
-        seconds: Time limit of one attempt.
         polling: It polls something that progresses by itself, so a repeated call is no repetition
             while its result changes.
         at_most_once: Its outside effects cannot be recognised by `ToolContext.key`: an interrupted
@@ -223,26 +209,13 @@ def tool(
         needs: The tool whose results it needs; an agent without that one gets it only by name.
         looks: It reaches outside only to read there.
 
-    Raises:
-        ConfigError: The function or its declaration is invalid.
+    Raises ConfigError.
     """
 
     def register_function(function: F) -> F:
-        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
-        wrong = _tool_registration_problem(function, effect, phases)
-        if not (wrong or summary):
-            wrong = "has no docstring, whose first line the model reads"
-        if not wrong and local and (at_most_once or effect == "outside"):
-            wrong = "reaches outside: it needs local=False"
-        if wrong:
-            raise ConfigError(f"{_tool_definition_place(function)}: {wrong}")
-        REGISTRY[function.__name__] = Tool(
-            name=function.__name__,
+        REGISTRY[function.__name__] = _declared_tool(
+            function,
             group=group,
-            summary=summary,
-            documentation=rest.strip(),
-            arguments=_registered_tool_arguments(function),
-            function=function,
             phases=phases,
             effect=effect,
             local=local,
@@ -256,6 +229,26 @@ def tool(
         return function
 
     return register_function
+
+
+def _declared_tool(function: ToolFunction, **declared: Any) -> Tool:
+    summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n")
+    reaches = declared["at_most_once"] or declared["effect"] == "outside"
+    wrong = _tool_registration_problem(function, declared["effect"], declared["phases"])
+    if not (wrong or summary):
+        wrong = "has no docstring, whose first line the model reads"
+    if not wrong and declared["local"] and reaches:
+        wrong = "reaches outside: it needs local=False"
+    if wrong:
+        raise ConfigError(f"{_tool_definition_place(function)}: {wrong}")
+    return Tool(
+        name=function.__name__,
+        summary=summary,
+        documentation=rest.strip(),
+        arguments=_registered_tool_arguments(function),
+        function=function,
+        **declared,
+    )
 
 
 def _tool_definition_place(function: ToolFunction) -> str:
@@ -302,8 +295,6 @@ def _registered_tool_arguments(function: ToolFunction) -> Arguments:
 
 
 class UnknownTool(Invalid):
-    """A name is neither that of a tool nor of a group."""
-
     def __init__(self, name: str) -> None:
         # A job may continue on a worker with other code than the one it began on.
         super().__init__(f"this worker has no tool or group {name!r}: start one that has it")
@@ -311,11 +302,7 @@ class UnknownTool(Invalid):
 
 
 def select_registered_tools(names: list[str], among: Mapping[str, Tool] = REGISTRY) -> list[Tool]:
-    """Return the tools with the given names or groups, in the order of `among`.
-
-    Raises:
-        UnknownTool: A name is neither.
-    """
+    """Return the tools of these names or groups, in the order of `among`. Raises UnknownTool."""
     groups = {entry.group for entry in among.values()}
     for name in names:
         if name not in groups and name not in among:

@@ -8,7 +8,9 @@ from typing import Any
 
 from activities.checkpoints import Files, Root, parse_path
 from activities.checkpoints.entries import with_entry
+from activities.job.activity_context import activity_job_id, activity_schedule_ms
 from activities.job.conversation import Conversation
+from activities.job.snapshot import Snapshot
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.job_state import JobState
@@ -18,12 +20,9 @@ from protocol.requests import Pending
 
 @dataclass(frozen=True)
 class ViewedImage:
-    """An image to show to the model."""
-
     data: bytes
     mime: str
     pointer: str
-    """Description of the image in words."""
     tokens: int
 
 
@@ -43,13 +42,11 @@ class ToolContext:
     state: JobState
     config: AgentConfig
     conversation: Conversation
-    """Conversation of the running phase."""
     history: Files
     """Conversations of earlier phases, one folder each, by number."""
     root: Root
     """The worker's root, where shared stores are by default."""
     job: str
-    """The job's id."""
     key: str
     """Idempotency key of this call: retries share it; reset, rewind and fork do not."""
     activity_id: str = ""
@@ -59,11 +56,8 @@ class ToolContext:
     has_run: bool = False
     """Whether the call has run before, perhaps on another host, and a person was asked then."""
     project_id: str = ""
-    """The project it works for; empty without one."""
     project_link: ProjectLink | None = None
-    """The project's handoff."""
     repository: RepositoryLink | None = None
-    """The job's repository."""
     earlier_jobs: Sequence[str] = ()
     """Earlier jobs of the project with the same task."""
     commit: str = ""
@@ -73,7 +67,6 @@ class ToolContext:
     command_failure: str = ""
     """How a failed command ended, which the model has to read before its next calls run."""
     waited_seconds: int = 0
-    """For `wait`: seconds that have passed."""
     pending: Pending | None = None
     """Progress of a call that is not finished."""
     held: dict[str, Any] = field(default_factory=dict)
@@ -81,9 +74,32 @@ class ToolContext:
     images: list[ViewedImage] = field(default_factory=list)
     """Images to show to the model after the result, in order."""
     answer: str = ""
-    """For `delegate`: the helper's answer."""
     gives_up: bool = False
     """Whether to cancel the call's task."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, root: Root, key: str) -> ToolContext:
+        """Return the context of a call from this checkpoint, with a state of its own."""
+        link = snapshot.link
+        return cls(
+            files=snapshot.files,
+            reads=snapshot.reads,
+            changes=snapshot.changes,
+            # A copy, so that a call that fails half way leaves the state unchanged.
+            state=snapshot.state.deep_copy(),
+            config=snapshot.config,
+            conversation=snapshot.conversation,
+            history=snapshot.history,
+            root=root,
+            job=activity_job_id(),
+            key=key,
+            project_id=link.id if link else "",
+            project_link=link,
+            repository=snapshot.repository,
+            earlier_jobs=link.earlier_jobs if link else (),
+            commit=snapshot.commit,
+            time_ms=activity_schedule_ms(),
+        )
 
     def note_read(self, path: str) -> None:
         """Record the file's current version as read: an edit is refused if it has changed since."""

@@ -11,10 +11,7 @@ class ToolError(Refusal):
 
 
 class DependencyUnavailable(Unavailable):
-    """A dependency did not answer and nothing was done; worth another attempt later.
-
-    The message names the dependency and what to do.
-    """
+    """A dependency did not answer, nothing was done; the message says what to do."""
 
 
 class Unfinished(Interruption):

@@ -5,8 +5,6 @@ Many tools cost tokens in every request and make the right one harder to find. U
 named in the system prompt, described in `tools/<name>.md`, callable once found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -29,14 +27,14 @@ SELDOM = frozenset(
 IMAGES = "images"
 """Group that is only offered to models with vision."""
 SEARCH_TOOL = "search_tools"
+ENDING = ("todo_complete", "job_complete")
+"""Tools of the core that the last phase offers otherwise than the others."""
 MAX_OFFERED = 128
 """Maximum number of tools that endpoints accept in one request."""
 
 
 @dataclass(frozen=True)
 class ToolOffer:
-    """The tools of one kind of phase: those in requests, and the deferred ones."""
-
     offered: list[Tool]
     """In request order; found tools are added at the end."""
     deferred: list[Tool]
@@ -48,15 +46,8 @@ def offer_tools(
     found_tools: Sequence[str] = (),
     unused: Collection[str] = (),
 ) -> ToolOffer:
-    """Return which tools are offered and which are deferred.
-
-    Args:
-        config: The agent's configuration.
-        kind: Kind of the phase.
-        found_tools: Deferred tools that the list needs or `search_tools` found.
-        unused: Tools that the job cannot use at present.
-    """
-    tools = [entry for entry in agent_tools(config) if kind in entry.phases]
+    every = sorted(agent_tools(config), key=_request_order)
+    tools = [entry for entry in every if kind in entry.phases]
     if not config.model_for(kind).vision:
         tools = [entry for entry in tools if entry.group != IMAGES]
     # Do not count `search_tools`, which is only needed for the others.
@@ -69,8 +60,14 @@ def offer_tools(
         core -= SELDOM
     deferred = {entry.name: entry for entry in tools if entry.name not in core}
     at_hand = [entry for entry in REGISTRY.values() if entry.name in core]
+    at_hand.sort(key=_request_order)
     at_hand += [deferred.pop(name) for name in found_tools if name in deferred]
     return ToolOffer(at_hand, list(deferred.values()))
+
+
+def _request_order(entry: Tool) -> int:
+    """Return a place that lets the requests of all phases begin alike, which their cache needs."""
+    return (len(entry.phases) < len(get_args(PhaseKind))) + (entry.name in ENDING)
 
 
 def unoffered_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> list[str]:
@@ -79,7 +76,6 @@ def unoffered_tools(files: Files, *, has_traces: bool, may_ask: bool = True) -> 
     They can still be called, since `tools/` documents them.
 
     Args:
-        files: The workspace.
         has_traces: Whether earlier jobs left traces of a similar situation.
         may_ask: Whether the job may ask a person another question.
     """
@@ -96,11 +92,7 @@ def offered_names(config: AgentConfig, kind: PhaseKind, unused: Collection[str])
 
 
 def offerable_tools(config: AgentConfig) -> list[Tool]:
-    """Return every tool that jobs of the agent may call.
-
-    Raises:
-        UnknownTool: The configuration has a name that is neither a tool nor a group.
-    """
+    """Return every tool that jobs of the agent may call. Raises UnknownTool."""
     offers = [offer_tools(config, kind) for kind in get_args(PhaseKind)]
     tools = [entry for tool_offer in offers for entry in tool_offer.offered + tool_offer.deferred]
     names = {entry.name for entry in tools}
@@ -114,10 +106,7 @@ def deferred_tool_advice(
     unused: Collection[str],
     name: str,
 ) -> str | None:
-    """Return what helps with the arguments of a deferred tool, which the model has not seen.
-
-    A call that fits runs all the same. Arguments as `offer_tools`; None for an offered tool.
-    """
+    """Return what helps with the arguments of a deferred tool, which the model has not seen."""
     if all(entry.name != name for entry in offer_tools(config, kind, found_tools, unused).deferred):
         return None
     return f'{SEARCH_TOOL}("{name}") shows its arguments; the query may list several names.'

@@ -1,7 +1,5 @@
 """Adapts servers' JSON Schemas to endpoints: one refused schema fails every request."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection
 from copy import deepcopy
@@ -46,13 +44,7 @@ def offerable_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema_argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0) -> list[str]:
-    """Return an argument's values, bounds and default as text for its documentation.
-
-    Args:
-        field: The argument's schema.
-        root_schema: The enclosing schema, whose `$defs` it may refer to.
-        deep: Nesting depth of `field`.
-    """
+    """Return an argument's values, bounds and default as text for its documentation."""
     if not isinstance(field, dict) or deep > MAX_DEPTH:
         return []
     described = []
@@ -67,6 +59,10 @@ def schema_argument_facts(field: Any, root_schema: dict[str, Any], deep: int = 0
         for key, word in BEYOND.items()
         if _is_tool_schema_bound(field.get(key))
     ]
+    if isinstance(fields := field.get("properties"), dict) and deep:
+        required = field.get("required") or ()
+        names = [name if name in required else f"{name}?" for name in fields]
+        described.append(f"with {first_few(names, MAX_VALUES)}")
     parts = [choice for key in CHOICES if isinstance(field.get(key), list) for choice in field[key]]
     if str(named := field.get("$ref")).startswith("#/$defs/"):
         parts.append((root_schema.get("$defs") or {}).get(str(named).removeprefix("#/$defs/")))
@@ -184,7 +180,6 @@ def with_choices(tool: dict[str, Any], argument: str, choices: list[str]) -> dic
 
 
 def without_keywords(schema: dict[str, Any], keywords: Collection[str]) -> dict[str, Any]:
-    """Return the schema without these keywords at any depth."""
     return _map_schema(schema, lambda part: {k: v for k, v in part.items() if k not in keywords})
 
 
@@ -197,8 +192,6 @@ def _add_schema_items(schema: dict[str, Any]) -> dict[str, Any]:
 def _map_schema(
     schema: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Apply a change to the schema and all its subschemas."""
-
     def map_inner(key: str, value: Any) -> Any:
         if isinstance(value, dict):
             if key in MANY:

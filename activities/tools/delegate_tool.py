@@ -1,7 +1,5 @@
 """The tool that delegates reading to a helper, which `activities.steps.ask_helper` runs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
@@ -9,7 +7,7 @@ from pydantic import Field
 from activities.checkpoints import Files, PathRefused
 from activities.job.conversation import Conversation
 from activities.text.tokens import clip_to_tokens
-from activities.toolkit.namesakes import namesakes_note
+from activities.toolkit.misplaced_paths import namesakes_note
 from activities.toolkit.registry import REGISTRY, Tool, tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
@@ -62,12 +60,10 @@ def delegate(
 
 
 def is_delegated_tool(entry: Tool) -> bool:
-    """Return whether a helper gets this tool if its agent has it."""
     return entry.group == "web" or (entry.effect == "reads" and entry.group in READING)
 
 
 def delegate_call_task(files: Files, raw_arguments: str) -> str:
-    """Return the task text of a `delegate` call. Raises ToolError if the call is invalid."""
     arguments = REGISTRY[DELEGATE].parse(raw_arguments)
     _check_files_to_delegate(files, arguments["files"])
     listed = "\n".join(f"- {path}" for path in arguments["files"])
@@ -75,7 +71,6 @@ def delegate_call_task(files: Files, raw_arguments: str) -> str:
 
 
 def delegate_call_answer(tree: Files) -> str:
-    """Return a helper's last message; empty if that is no answer."""
     conversation = Conversation(tree.subfolder(CONVERSATION))
     last = conversation.message(len(conversation) - 1)
     answer = last["content"] if last["role"] == "assistant" and not last.get("tool_calls") else ""

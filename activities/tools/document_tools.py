@@ -1,14 +1,18 @@
 """Document tools. Each input document has its text beside it, extracted when the job started."""
 
-from __future__ import annotations
-
+import re
+from collections import deque
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Page, name_unread_pages, render_pages
-from activities.documents.chunks import split_document_chunks
-from activities.documents.pages import page_span_text, parse_page_range
+from activities.documents.pages import (
+    Page,
+    PageRanges,
+    name_unread_pages,
+    page_span_text,
+    render_pages,
+)
 from activities.text import tokens
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.path_ownership import DOCUMENT_NOTICE
@@ -29,7 +33,7 @@ DocumentPath = Annotated[str, Field(max_length=1000, description="Path of the do
 def extract_document_text(
     context: ToolContext,
     path: DocumentPath,
-    pages: Annotated[str | None, Field(description='A page or a range: "3" or "2-5".')] = None,
+    pages: Annotated[str | None, Field(description='Pages and ranges: "3" or "2-5,8".')] = None,
 ) -> str:
     """Show the text of a PDF, DOCX, HTML, Markdown or text document, page by page.
 
@@ -38,8 +42,11 @@ def extract_document_text(
     """
     reading = read_workspace_document(context.files, path)
     all_pages = reading.pages
-    first, last = _page_range(pages, all_pages)
-    shown = [page for page in all_pages if first <= page.number <= last]
+    try:
+        wanted = PageRanges.parse(pages) if pages is not None else None
+    except ValueError as problem:
+        raise ToolError(str(problem)) from None
+    shown = [page for page in all_pages if wanted is None or page.number in wanted]
     if not shown:
         raise ToolError(
             f"{path} has the pages {page_span_text(all_pages)}; there is none in {pages}."
@@ -86,10 +93,49 @@ def chunk_document(
     return f"Wrote {len(manifest)} chunks and {folder}/manifest.json.{name_unread_pages(pages)}"
 
 
-def _page_range(pages: str | None, available: list[Page]) -> tuple[int, int]:
-    if pages is None:
-        return (available[0].number, available[-1].number) if available else (1, 1)
-    try:
-        return parse_page_range(pages)
-    except ValueError as problem:
-        raise ToolError(str(problem)) from None
+CHARACTERS_PER_TOKEN = 16
+"""Upper bound of characters per token; longer tokens are rare."""
+
+
+def split_document_chunks(pages: list[Page], size: int, shared: int) -> list[tuple[str, list[int]]]:
+    pieces = [
+        (piece, page.number)
+        for page in pages
+        for paragraph in re.split(r"\n\s*\n", page.text)
+        for piece in _split_chunk_paragraph(paragraph, size)
+    ]
+    chunks: list[tuple[str, list[int]]] = []
+    pending: deque[tuple[str, int, int]] = deque()
+    total = 0
+    for piece, number in pieces:
+        count = tokens.count_tokens(piece) + 2
+        if total + count > size:
+            chunks.append(_join_chunk_pieces(pending))
+            room = min(shared, size - count)
+            while total > room:
+                total -= pending.popleft()[2]
+        pending.append((piece, number, count))
+        total += count
+    if pending:
+        chunks.append(_join_chunk_pieces(pending))
+    return chunks
+
+
+def _split_chunk_paragraph(paragraph: str, size: int) -> list[str]:
+    """Halve a paragraph until each piece fits into a chunk; between words where possible, since
+    Chinese or a table of figures may have no spaces."""
+    text = paragraph.strip()
+    if not text:
+        return []
+    # Count tokens only near the size, or a long text would be counted at each halving.
+    near = len(text) <= CHARACTERS_PER_TOKEN * size
+    if len(text) == 1 or (near and tokens.count_tokens(text) + 2 <= size):
+        return [text]
+    middle = len(text) // 2
+    cut = text.rfind(" ", 1, middle + 1)
+    cut = cut if cut > middle // 2 else middle
+    return _split_chunk_paragraph(text[:cut], size) + _split_chunk_paragraph(text[cut:], size)
+
+
+def _join_chunk_pieces(pieces: deque[tuple[str, int, int]]) -> tuple[str, list[int]]:
+    return "\n\n".join(piece for piece, _, _ in pieces) + "\n", sorted({n for _, n, _ in pieces})

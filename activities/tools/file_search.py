@@ -10,8 +10,7 @@ from pydantic import Field
 
 from activities.checkpoints import FileEntry
 from activities.checkpoints.checkpoint_errors import FileMissing
-from activities.search import search_passages
-from activities.search.hybrid_search import search_words
+from activities.search.hybrid_search import search_passages, search_words
 from activities.text.safe_text import split_lines
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
@@ -120,7 +119,6 @@ def _file_passage_excerpt(text: str, query: str) -> str:
 
 
 def _line_excerpt(line: str, column: int) -> str:
-    """Return the line; if long, the part around the hit."""
     before = len(line) - len(line.lstrip())
     line, column = line.strip(), max(0, column - before)
     start = max(0, min(column - EXCERPT_BEFORE, len(line) - MAX_LINE))

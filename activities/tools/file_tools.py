@@ -1,7 +1,5 @@
 """File tools. They read and write the checkpoint's tree, never a folder."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -10,7 +8,7 @@ from pydantic import Field
 
 from activities.checkpoints import FileEntry, Files
 from activities.checkpoints.checkpoint_errors import quote_path_in_error
-from activities.job.tool_messages import WRITTEN
+from activities.job.conversation_calls import WRITTEN
 from activities.job.workspace_summary import workspace_summary
 from activities.text.safe_text import split_lines
 from activities.toolkit.misplaced_paths import check_new_path
@@ -99,9 +97,8 @@ def edit_file(
     CRLF line ends keeps them.
     """
     text = _read_file_text(context.files, path)
-    if (read := context.reads.entry(path)) and read.id != _existing_file_entry(
-        context.files, path
-    ).id:
+    read, present = context.reads.entry(path), context.files.entry(path)
+    if read and present and read.id != present.id:
         context.note_read(path)
         raise ToolError(
             f"{path} changed since it was last read, nothing was edited. It is now:\n"
@@ -223,7 +220,6 @@ def _write_file_text(context: ToolContext, path: str, content: str) -> str:
 
 
 def _refuse_folder_path(path: str) -> None:
-    """Raise ToolError if the path names a folder where a file is to be written."""
     if path.endswith(("/", "/.")):
         raise ToolError(
             f"{quote_path_in_error(path)} names a folder. Give the file's name too; folders on the "
@@ -240,13 +236,6 @@ def _read_file_text(files: Files, path: str) -> str:
             f"{path} is not a text file in UTF-8 ({len(data):,} bytes). "
             "extract_document_text reads PDF, DOCX, HTML and text in other encodings."
         ) from None
-
-
-def _existing_file_entry(files: Files, path: str) -> FileEntry:
-    entry = files.entry(path)
-    if entry is None:
-        raise ToolError(f"{path} does not exist.")
-    return entry
 
 
 def _file_listing_line(entry: FileEntry) -> str:

@@ -1,7 +1,5 @@
 """Searches messages that the conversation no longer shows."""
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_right
@@ -27,8 +25,6 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class HistoryMatch:
-    """A message that contains words of the query."""
-
     words: int
     phase: int
     number: int

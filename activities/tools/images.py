@@ -1,7 +1,5 @@
 """The tool that shows the model an image."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated
 

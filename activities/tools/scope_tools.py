@@ -1,7 +1,5 @@
 """Tools for the scope ledger. Original items stay in it, whatever is added."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
@@ -50,5 +48,5 @@ def drop_item(
     except ValueError as problem:
         raise ToolError(str(problem)) from None
     context.files, _ = with_settled_plan(context.files, context.state.scope)
-    named = "; ".join(f"{item.id} {one_line(item.text, 80)}" for item in dropped)
+    named = "; ".join(f"{item.id} {one_line(item.text, 80).rstrip('.')}" for item in dropped)
     return f"Dropped {named}. Reason: {dropped[0].reason}"

@@ -1,7 +1,5 @@
 """Commands, run in a sandbox on a private copy of the workspace."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import CheckpointMissing, Files
 from activities.commands import sandbox
 from activities.commands.cache_folder import cache_folder
-from activities.commands.pipelines import with_pipefail
+from activities.commands.check_commands import with_pipefail
 from activities.commands.private_folder import private_folder
 from activities.commands.setup_layer import SetupFailed, layer_folders
 from activities.job.result_cache import ResultCache
@@ -105,7 +103,6 @@ def run_command(
 
 
 def _build_command_layer(context: ToolContext) -> Mapping[str, Path]:
-    """Build the setup layer if needed; return its folders by the paths that commands see."""
     shell = context.config.shell
     try:
         return layer_folders(context.files, context.root, context.job, shell)
@@ -119,7 +116,6 @@ def _build_command_layer(context: ToolContext) -> Mapping[str, Path]:
 
 
 def _fetch_git_for_shell_command(context: ToolContext, place: WorkingCopyOrigin | None) -> None:
-    """Bring the history that commands may read to a host that took the job over."""
     remote = context.config.workspace.remote
     if place is not None and remote:
         # Without it a command has the files, and no git.
@@ -183,7 +179,6 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
 def _store_command_output(
     context: ToolContext, files: Files, ended: sandbox.CommandResult
 ) -> tuple[Files, str]:
-    """Return the files, and the path of the output if it is too long to show."""
     if len(ended.output) <= SHOWN_CHARACTERS:
         return files, ""
     step = context.state.step

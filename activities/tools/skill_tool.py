@@ -1,7 +1,5 @@
 """The tool that loads a skill."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

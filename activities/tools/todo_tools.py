@@ -1,10 +1,8 @@
 """Todo and job tools.
 
-Workflow code decides whether these calls may take effect (`workflows.gates`); the tools record the
-effect on the checkpoint.
+Workflow code decides whether these calls may take effect (`workflows.rules.gates`); the tools
+record the effect on the checkpoint.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterator
@@ -21,6 +19,7 @@ from activities.job.done_when import NO_COMMANDS, check_done_when, unmet_conditi
 from activities.job.plan_and_todo_files import (
     PlanPhase,
     TodosFile,
+    changed_todo_files,
     parse_agent_todo_file,
     parse_plan,
     plan_step_texts,
@@ -57,6 +56,10 @@ def _check_todo_condition_form(value: object) -> object:
     raise ValueError(f"expected an object of the form {DONE_WHEN}")
 
 
+PASSED_OVER = (
+    "Passed over todo {id}, which is not ticked: {path} has not changed in this phase. It is "
+    "ticked if you still change it. {remain} remain."
+)
 MAX_UNRESOLVED_BYTES = 500_000
 """Size as JSON: a job's result must fit into one payload."""
 MAX_NAMED = 30
@@ -102,8 +105,8 @@ def todo_complete(
     """Complete the current todo; completing the last one ends the phase.
 
     Refused while its `done_when` does not hold. Not counted where an earlier call of the same
-    reply failed: it was written without knowing that. The boxes of `plan.md` that its items came
-    from are ticked with it.
+    reply failed: it was written without knowing that. The steps of `plan.md` that it names in
+    `items` are ticked with it, the others with the whole list.
     """
     todo = context.state.phase.current
     if todo is None:
@@ -112,17 +115,23 @@ def todo_complete(
     if why := unmet_condition_reason(context.files, todo.done_when, checks):
         raise ToolError(why)
     covered = context.state.covered_by(todo)
+    done = not todo.updates or todo.updates in changed_todo_files(
+        context.changes, context.state.phase
+    )
     context.state.complete_todo(
         todo.id,
         notes,
         commit=context.commit,
         held=todo.done_when.line if todo.done_when else "",
+        done=done,
         holds=partial(holds_statements, context.files),
     )
     context.files, _ = with_settled_plan(context.files, context.state.scope)
     following = context.state.phase.current
     remain = context.state.phase.open_count
     text = f"Completed todo {todo.id}; {remain} remain{'s' if remain == 1 else ''}."
+    if not done:
+        text = PASSED_OVER.format(id=todo.id, path=todo.updates, remain=remain)
     completed = [i.id for i in context.state.scope if i.id in covered and i.status == "completed"]
     if covered and not todo.items and completed:
         text += f" It names no scope item and counts for {covered[0]}."
@@ -170,7 +179,6 @@ def todo_write(
 
 
 def _todo_list_problems(context: ToolContext, handed: TodosFile) -> Iterator[str]:
-    """Yield everything the gate would refuse in the list."""
     if handed.error:
         yield handed.error
         return

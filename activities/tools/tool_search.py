@@ -1,7 +1,5 @@
 """The tool `search_tools`, which finds tools among many."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -21,7 +19,6 @@ from protocol.job_state import JobState
 
 BEST = 5
 MORE = 20
-"""Names of further matches shown."""
 PAGE_CHARACTERS = 3000
 QUERY_WORDS = 50
 PATTERN_BYTES = 1 << 16
@@ -85,10 +82,7 @@ def search_tools(
 
 
 def tools_for_list(config: AgentConfig, state: JobState) -> list[str]:
-    """Return the deferred tools that a phase's list needs, so that nobody has to search for them.
-
-    That is those it names; for a list of work also the best few by its words.
-    """
+    """Return the deferred tools that a phase's list names, or the best by words of its work."""
     phase = state.phase
     pool = offer_tools(config, phase.kind, unused=state.unused_tools).deferred
     text = " ".join([phase.description, *(todo.content for todo in phase.todos)])

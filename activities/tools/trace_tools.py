@@ -1,7 +1,5 @@
 """Tools for traces of what this and other jobs ran into."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

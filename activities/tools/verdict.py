@@ -1,8 +1,7 @@
 """The tool by which a reviewer judges, and the reading of its verdicts."""
 
-from __future__ import annotations
-
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -37,7 +36,12 @@ class StatementVerdict(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: str = Field(max_length=20, description="Its id.")
+    id: str = Field("", max_length=20, description="Its id; none with `asked`.")
+    asked: str = Field(
+        "",
+        max_length=MAX_TEXT,
+        description="For what the brief asks for and no statement has: its words, to the letter.",
+    )
     verdict: Literal["met", "unmet", "cannot tell"]
     quote: str = Field(
         "", max_length=MAX_TEXT, description="Words of the work that show it, to the letter."
@@ -63,11 +67,10 @@ def judge_statements(
 
 
 class ReadVerdicts(NamedTuple):
-    """What a reviewer says."""
-
     verdicts: dict[str, Statement]
-    """Verdict, quote and finding by statement id."""
     findings: str
+    added: Sequence[Statement] = ()
+    """What no statement has: the words of the brief, judged."""
 
 
 def read_verdicts(calls: Sequence[tuple[str, str]], text: str) -> ReadVerdicts | None:
@@ -77,13 +80,13 @@ def read_verdicts(calls: Sequence[tuple[str, str]], text: str) -> ReadVerdicts |
     several on one statement the worst counts.
 
     Args:
-        calls: Name and arguments of its calls.
         text: Its text, in which verdicts as a JSON object count as a call.
     """
     judging = [raw for name, raw in calls if name == JUDGE]
     if not judging and (calls or '"verdict' not in text):
         return None
     verdicts: dict[str, Statement] = {}
+    added: dict[str, Statement] = {}
     findings = ""
     for raw in judging or [text]:
         for entry in _verdict_objects(raw):
@@ -91,18 +94,24 @@ def read_verdicts(calls: Sequence[tuple[str, str]], text: str) -> ReadVerdicts |
                 findings = _bounded_text(entry["findings"])
                 continue
             word = str(entry["verdict"]).casefold().replace("_", " ").strip()
-            id_ = str(entry["id"]).strip().strip("[]():").upper()
+            id_ = str(entry.get("id") or "").strip().strip("[]():").upper()
+            asked = _bounded_text(entry.get("asked"))
             judged = Statement(
-                text="",
+                text=asked,
                 verdict=_WORDS.get(word, "cannot tell"),
                 quote=_bounded_text(entry.get("quote")),
                 finding=_bounded_text(entry.get("finding")),
             )
-            earlier = verdicts.get(id_, judged)
-            verdicts[id_] = max(
-                earlier, judged, key=lambda each: _SEVERITY.index(each.verdict or "cannot tell")
+            # One with both judges the statement that has the id.
+            kept, key = (
+                (verdicts, id_) if id_ else (added, " ".join(re.findall(r"\w+", asked.casefold())))
             )
-    return ReadVerdicts(verdicts, findings)
+            kept[key] = max(
+                kept.get(key, judged),
+                judged,
+                key=lambda each: _SEVERITY.index(each.verdict or "cannot tell"),
+            )
+    return ReadVerdicts(verdicts, findings, list(added.values()))
 
 
 def _bounded_text(value: Any) -> str:
@@ -110,7 +119,7 @@ def _bounded_text(value: Any) -> str:
 
 
 def _verdict_objects(raw: str) -> Iterator[dict[str, Any]]:
-    """Yield objects with an id and a verdict, and what else is found, as `{"findings": …}`.
+    """Yield objects with a verdict on an id or on what is asked, and `{"findings": …}`.
 
     They are also found in JSON that breaks off, and in prose.
     """
@@ -128,7 +137,7 @@ def _verdict_objects(raw: str) -> Iterator[dict[str, Any]]:
             # Some models send a list as the text of its JSON.
             yield from _verdict_objects(listed)
         for entry in listed if isinstance(listed, list) else []:
-            if isinstance(entry, dict) and {"id", "verdict"} <= entry.keys():
+            if isinstance(entry, dict) and "verdict" in entry and {"id", "asked"} & entry.keys():
                 yield entry
         if "verdicts" in value and value.get("findings"):
             yield {"findings": value["findings"]}

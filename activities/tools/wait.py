@@ -1,7 +1,5 @@
 """The tool that waits. A workflow timer does the waiting; this module checks and reports it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -51,7 +49,6 @@ def requested_wait_time(raw_arguments: str, longest: int) -> tuple[int, int | No
 
 
 def _parse_wait_time(text: str) -> int | None:
-    """Return a time as epoch seconds; None if the text is not a time."""
     try:
         parsed = datetime.fromisoformat(text.strip())
         return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp())

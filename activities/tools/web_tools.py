@@ -1,21 +1,20 @@
 """Tools that read the web. Its content is data and is shown as a quotation."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import Field
 
-from activities import web
-from activities.documents.input_documents import input_document_text_name
+from activities.job.input_documents import input_document_text_name
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
-from activities.web.page_sources import PageSource
-from protocol.fork_command import fork_command
-from protocol.short_text import count_noun
+from activities.web.page_addresses import PageRefused
+from activities.web.page_fetch import download_page
+from activities.web.page_sources import PageSource, read_page_source
+from activities.web.search_providers import SearchUnavailable, query_search_provider
+from protocol.short_text import count_noun, fork_command
 
 SHOWN_LINES = 15
 SHOWN_CHARACTERS = 1500
@@ -41,10 +40,10 @@ def web_search(
             "addresses you know."
         )
     try:
-        hits = web.query_search_provider(context.config.web.search, query)
-    except web.PageRefused as error:
+        hits = query_search_provider(context.config.web.search, query)
+    except PageRefused as error:
         raise ToolError(str(error)) from None
-    except web.SearchUnavailable as error:
+    except SearchUnavailable as error:
         raise DependencyUnavailable(str(error)) from None
     if not hits:
         return f"Nothing found for {query!r}. Try fewer or other words."
@@ -79,9 +78,9 @@ def fetch_page(
     read_file. Fetching the same address again replaces the files.
     """
     try:
-        fetched = web.download_page(url, context.config.web)
-        source = web.read_page_source(fetched)
-    except web.PageRefused as error:
+        fetched = download_page(url, context.config.web)
+        source = read_page_source(fetched)
+    except PageRefused as error:
         raise ToolError(str(error)) from None
     context.files = source.put_into(context.files)
     moved = "" if fetched.final_url == fetched.url else f", which led to {fetched.final_url}"

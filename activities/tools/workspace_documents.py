@@ -1,53 +1,42 @@
 """Documents in the workspace: their paths, and their text for the tools that read it."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import PurePosixPath
 
 from activities.checkpoints import Files
 from activities.checkpoints import parse_path as parts_of
-from activities.documents import (
+from activities.documents.bounded_reader import read_document_bounded
+from activities.documents.pages import (
     DocumentError,
     Page,
+    PicturesAlone,
     Quality,
     ReadingResult,
     parse_pages,
-    read_document_bounded,
 )
-from activities.documents.input_documents import (
+from activities.job.input_documents import (
     input_document_quality_name,
     input_document_text_name,
     original_document_paths,
 )
-from activities.documents.pages import PicturesAlone
 from activities.toolkit.path_ownership import owned_path_refusal
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.web import FOLDER as FETCHED
+from activities.web.page_sources import FOLDER as FETCHED
 
 
 def document_result_folder(path: str) -> str:
-    """Return the folder name for a document's results; unique across folders."""
+    """Return a document's folder for results, such as `laws/tea_pdf`, which looks like no file."""
     parts = parts_of(path)
-    return "/".join(parts[1:] if parts[0] == "documents" else parts)
+    name = PurePosixPath(*(parts[1:] if parts[0] == "documents" else parts))
+    return str(name.with_name(f"{name.stem}_{name.suffix[1:]}") if name.suffix else name)
 
 
 def read_workspace_pages(context: ToolContext, path: str) -> list[Page]:
-    """Return the pages of a document in the workspace of a call.
-
-    Raises:
-        ToolError: The document is missing, or its text cannot be read.
-    """
     return read_workspace_document(context.files, path).pages
 
 
 def read_workspace_document(files: Files, path: str) -> ReadingResult:
-    """Return the pages of a document in the workspace, and the quality of the reading.
-
-    Raises:
-        ToolError: The document is missing, or its text cannot be read.
-    """
     name = canonical_document_path(files, path)
     data = files.read(name)
     beside = input_document_text_name(name)
@@ -73,7 +62,6 @@ def document_digest(files: Files, path: str) -> str:
 
 
 def input_document_paths(files: Files) -> list[str]:
-    """Return the paths of the job's input documents, without those it fetched itself."""
     return [path for path in original_document_paths(files) if not path.startswith(f"{FETCHED}/")]
 
 
@@ -83,10 +71,7 @@ def _stored_document_quality(files: Files, name: str) -> Quality:
 
 
 def canonical_document_path(files: Files, path: str) -> str:
-    """Return the document's canonical path, also if `path` is the text beside it.
-
-    That text has all pages in one file, so it would count as a document of one page.
-    """
+    """Return the document's path, also for the text beside it, which has all pages in one file."""
     name = "/".join(parts_of(path))
     document = name.removesuffix(input_document_text_name(""))
     if document == name or not _is_document_write_protected(document) or files.entry(name) is None:

@@ -1,7 +1,5 @@
 """Recalls traces of similar situations before a phase is planned."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -25,6 +23,8 @@ MAX_RECALLED = 3
 MIN_REPEATS = 2
 """How often a refusal must recur in the same words to be recalled."""
 SITUATION_CHARACTERS = 2000
+TOLD_CHARACTERS = 100
+"""How much of a reason has to stand in the instructions for it to be told there."""
 STORE_SECONDS = 3.0
 """Time limit per try of the store, since the phase waits for it."""
 
@@ -42,6 +42,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     if not (phase.kind == "strategic" or begins_work) or not store.may_hold_data:
         return []
     reader = recall_search_scope(snapshot)
+    told = " ".join(snapshot.read_text("instructions.md").split())
     try:
         traces = find_traces(
             root,
@@ -49,7 +50,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             _recall_query_text(snapshot, issue),
             DEPTH,
             embeddings=config.embeddings,
-            is_wanted=lambda row: row.job != reader.job and _is_lesson(row),
+            is_wanted=lambda row: row.job != reader.job and _is_lesson(row, told),
             seconds=STORE_SECONDS,
         )
         # Show repeated refusals once; one that occurred only once is no lesson for other jobs.
@@ -67,11 +68,11 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     return [render_trace(row, "summary") for row in traces]
 
 
-def _is_lesson(row: Row[Any]) -> bool:
+def _is_lesson(row: Row[Any], told: str) -> bool:
     """Return whether a trace teaches something: not so what a gate settled silently, or work that a
-    project accepted."""
+    project accepted, or refused as the job's instructions already tell."""
     if row.type == "outcome" and row.guard == "handoff":
-        return bool(row.why)
+        return bool(row.why) and row.why[:TOLD_CHARACTERS] not in told
     return bool(row.type != "decision" or row.source == "agent")
 
 
@@ -95,7 +96,6 @@ def _one_trace_per_event(traces: Iterable[Row[Any]]) -> list[Row[Any]]:
 
 
 def recall_search_scope(snapshot: Snapshot) -> TraceSearchScope:
-    """Return the job as a reader of traces."""
     project = snapshot.link.id if snapshot.link else ""
     return TraceSearchScope(activity_job_id(), snapshot.config.name, project)
 

@@ -4,8 +4,6 @@ Words are indexed in this process's memory, so search is the same with every dat
 search reads all rows of the store, later ones only new rows.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time
@@ -22,7 +20,7 @@ from activities.search.hybrid_search import DEPTH, fts_query, fuse_rankings
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import SECONDS, RelationalStore
 from activities.traces.trace_text import searchable_trace_text
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 
 EMBEDDED_AT_A_TIME = 256
 """Limit of one search; the remaining traces are found by words."""
@@ -32,8 +30,7 @@ this, and search by words works without it."""
 MIN_LIKENESS = 0.2
 """Minimum similarity of a trace found by meaning."""
 RowFilter = Callable[[Row[Any]], bool]
-"""Returns whether a trace is a candidate."""
-_indices: dict[str, TraceIndex] = {}
+_indices: dict[str, "TraceIndex"] = {}
 _making = threading.Lock()
 
 
@@ -65,7 +62,6 @@ class TraceIndex:
         self.clear()
 
     def clear(self) -> None:
-        """Reset to an empty index."""
         self.rows: dict[int, Row[Any]] = {}
         self.newest, self.model = 0, ""
         self.vectors: dict[int, Matrix] = {}
@@ -76,7 +72,6 @@ class TraceIndex:
         )
 
     def add_rows(self, entries: Sequence[Row[Any]]) -> None:
-        """Add rows that are new, and update known ones."""
         new = [row for row in entries if row.id not in self.rows]
         self.base.executemany(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
@@ -91,7 +86,6 @@ class TraceIndex:
         return any(row.id in self.rows and self.rows[row.id].key != row.key for row in entries)
 
     def rank_by_words(self, query: str, fits: RowFilter, most: int) -> list[int]:
-        """Return ids of the best matching candidates by BM25."""
         match_query = fts_query(query)
         if not match_query:
             return []
@@ -108,7 +102,6 @@ class TraceIndex:
         return best
 
     def rank_by_meaning(self, vector: Matrix, fits: RowFilter, most: int) -> list[int]:
-        """Return ids of the nearest candidates."""
         ids = [id for id in self.vectors if id in self.rows and fits(self.rows[id])]
         if not ids:
             return []
@@ -128,20 +121,6 @@ def find_traces(
     is_wanted: RowFilter = lambda _: True,
     seconds: float = SECONDS,
 ) -> list[Row[Any]]:
-    """Return the traces that fit a situation best, best first.
-
-    Args:
-        root: The workspaces root whose store is searched.
-        reader: Who searches.
-        query: The situation, in words.
-        limit: Maximum number of traces.
-        embeddings: The agent's endpoint; None searches by words only.
-        is_wanted: Further filter for the traces visible to the reader.
-        seconds: Time limit per try of the store.
-
-    Raises:
-        StoreUnavailableError: The store does not answer.
-    """
     store, most = RelationalStore(root), max(DEPTH, limit)
 
     def is_candidate(row: Row[Any]) -> bool:
@@ -162,7 +141,6 @@ def find_traces(
 
 
 def _update_trace_index(store: RelationalStore, index: TraceIndex, seconds: float) -> None:
-    """Add new traces; rebuild if traces were removed or the store was replaced."""
     entries, count = store.read(
         lambda c: (rows.newer_traces(c, index.newest), rows.count_traces(c)), seconds=seconds
     )

@@ -1,7 +1,5 @@
 """Renders a trace as text in three levels of detail."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from sqlalchemy import Row
@@ -17,7 +15,6 @@ PROSE = ("task", "todo", "what_happened", "what_was_correct", "why", "path", "to
 
 
 def render_trace(row: Row[Any], level: DetailLevel) -> str:
-    """Render the trace on one line, or for `full` on several."""
     by = row.guard or row.source
     trial = " (on trial)" if row.stage else ""
     head = " ".join(part for part in (f"T{row.id} {row.type}", by, row.tool) if part) + trial
@@ -46,7 +43,6 @@ def render_trace(row: Row[Any], level: DetailLevel) -> str:
 
 
 def searchable_trace_text(row: Row[Any]) -> str:
-    """Return the text by which a trace is found."""
     return "\n".join(
         (row.task, row.todo, row.what_happened, row.what_was_correct, row.why, row.guard, row.tool,
          row.path)
@@ -63,7 +59,6 @@ def _fold_trace_line(text: str) -> str:
 
 
 def _cut_trace_line(line: str, tokens: int) -> str:
-    """Cut the line to the number of tokens."""
     line = _fold_trace_line(line)
     if count_tokens(line) <= tokens:
         return line
@@ -77,5 +72,4 @@ def _cut_trace_line(line: str, tokens: int) -> str:
 
 
 def redact_trace_text(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row with credentials in its texts redacted."""
     return row | {name: redact(row[name]) for name in PROSE}

@@ -4,8 +4,6 @@ A host name is resolved once, and the connection uses that result, so a later ch
 address has no effect.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading
@@ -19,7 +17,7 @@ import httpx2
 from activities.runtime.addresses import Address, is_public_address
 from config.schema.web import Web
 from protocol.errors import Refusal
-from protocol.fork_command import fork_command
+from protocol.short_text import fork_command
 
 MAX_ADDRESSES = 4
 """Number of a host's addresses that are tried."""
@@ -67,11 +65,6 @@ def parse_page_address(address: str, base: httpx2.URL | None = None) -> httpx2.U
 
 def check_page_addresses(url: httpx2.URL, addresses: list[str], web: Web) -> list[str]:
     """Return the addresses to connect to: all of the host's, provided none is refused.
-
-    Args:
-        url: From `parse_page_address`.
-        addresses: The host's IP addresses.
-        web: What the operator allows.
 
     Raises:
         PageRefused: One is neither public nor allowed, or the port is not a web server's.

@@ -1,10 +1,8 @@
 """Fetches one page from the web, within limits on address, size, type and time."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx2
 
@@ -33,8 +31,6 @@ _OTHERS = frozenset(
 
 @dataclass(frozen=True)
 class FetchedPage:
-    """A fetched page."""
-
     url: str
     """The requested address, normalised."""
     final_url: str
@@ -56,9 +52,6 @@ def download_page(
     Certificates are verified against the host's name. No proxy, cookies or credentials are used.
 
     Args:
-        address: http or https.
-        web: What is allowed, and the limits.
-        resolver: Resolves host names.
         trust: Trusted certificates; None for the system's.
 
     Raises:
@@ -79,10 +72,8 @@ async def _follow_redirects(
                 answer = await _get_page(
                     url, await resolve_page_host(url, web, resolver), web, trust
                 )
-                if isinstance(answer, _Page):
-                    return FetchedPage(
-                        str(requested), str(url), answer.media_type, answer.charset, answer.data
-                    )
+                if isinstance(answer, FetchedPage):
+                    return replace(answer, url=str(requested))
                 url = parse_page_address(answer, url)
     except TimeoutError:
         raise PageRefused(
@@ -93,16 +84,9 @@ async def _follow_redirects(
     )
 
 
-@dataclass(frozen=True)
-class _Page:
-    media_type: str
-    charset: str | None
-    data: bytes
-
-
 async def _get_page(
     url: httpx2.URL, addresses: list[str], web: Web, trust: ssl.SSLContext
-) -> _Page | str:
+) -> FetchedPage | str:
     """Return the page, or the address it redirects to."""
     for place, address in enumerate(addresses, 1):
         try:
@@ -127,7 +111,7 @@ async def _get_page(
 
 async def _download_page_from(
     url: httpx2.URL, address: str, web: Web, trust: ssl.SSLContext
-) -> _Page | str:
+) -> FetchedPage | str:
     timeout = httpx2.Timeout(web.read_seconds, connect=min(CONNECT_SECONDS, web.page_seconds))
     host = url.raw_host.decode().rstrip(".")
     # One client per request: clients keep cookies and connections by IP address, which hosts share.
@@ -176,7 +160,7 @@ async def _download_page_from(
                 if len(data) > web.page_bytes:
                     raise too_large
         body.check_complete()
-        return _Page(media, response.charset_encoding, bytes(data))
+        return FetchedPage(str(url), str(url), media, response.charset_encoding, bytes(data))
 
 
 def _download_error_line(error: Exception) -> str:

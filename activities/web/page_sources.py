@@ -13,8 +13,6 @@ Only `fetch_page` writes there, so a quote from these files was on the page:
 without its fragment. Fetching the address again replaces the files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json
@@ -26,10 +24,11 @@ from urllib.parse import urldefrag, urljoin
 import httpx2
 
 from activities.checkpoints import Files
-from activities.documents import DocumentError, Page, Quality, read_document_bounded, render_pages
+from activities.documents.bounded_reader import read_document_bounded
 from activities.documents.document_reader import detect_document_kind
 from activities.documents.encoding import decode_by_encoding_label, is_utf8
-from activities.documents.input_documents import put_input_document
+from activities.documents.pages import DocumentError, Page, Quality, render_pages
+from activities.job.input_documents import put_input_document
 from activities.text.safe_text import as_readable_json
 from activities.web.page_addresses import PageRefused
 from activities.web.page_fetch import FetchedPage
@@ -51,8 +50,6 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class PageSource:
-    """A fetched page and its text."""
-
     name: str
     title: str
     links: dict[str, str]

@@ -4,8 +4,6 @@ The operator chooses the provider's address, so the rules for pages do not apply
 usually has a private address.
 """
 
-from __future__ import annotations
-
 import asyncio
 import html
 import json
@@ -38,8 +36,6 @@ class SearchUnavailable(Unavailable):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A search result."""
-
     title: str
     url: str
     snippet: str
@@ -100,9 +96,8 @@ def query_search_provider(settings: Search, query: str) -> list[SearchResult]:
             key = api_key_credential(settings.api_key_variable)
         if not key:
             raise SearchUnavailable(
-                f"web_search needs the key of {settings.kind}: set "
-                f"{settings.api_key_variable} in the "
-                "worker's environment and restart it."
+                f"web_search needs the key of {settings.kind}: set {settings.api_key_variable} "
+                "in the worker's environment and restart it."
             )
     request = PROVIDERS[settings.kind](settings, query, key)
     try:
@@ -113,8 +108,7 @@ def query_search_provider(settings: Search, query: str) -> list[SearchResult]:
         reason = one_line(str(error), 200) or f"no answer within {SECONDS} s"
         raise SearchUnavailable(
             f"The search provider {settings.address} cannot be reached ({reason}). Start "
-            "it, or correct "
-            "web.search.url."
+            "it, or correct web.search.url."
         ) from None
     if status != 200:
         raise _provider_status_error(settings, status)
@@ -123,8 +117,7 @@ def query_search_provider(settings: Search, query: str) -> list[SearchResult]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise SearchUnavailable(
             f"The search provider {settings.address} does not speak the protocol of "
-            f"{settings.kind}. "
-            "Correct web.search."
+            f"{settings.kind}. Correct web.search."
         ) from None
     return [hit for hit in hits if hit.url.startswith(("http://", "https://"))][: settings.results]
 

@@ -1,7 +1,5 @@
 """`python -m benchmarks.compare [--write PAGE] [--json FILE]`: all runners, in one run."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

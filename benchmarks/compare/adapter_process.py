@@ -3,8 +3,6 @@
 TASK is JSON; the last printed line is the outcome as JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json

@@ -1,7 +1,5 @@
 """An adapter's task and outcome, and its agent's tool."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable
@@ -20,7 +18,6 @@ class AdapterTask:
     """One run of an agent, until it ends, a limit ends it, or time is up."""
 
     base_url: str
-    """Address of the endpoint."""
     model: str
     """Selects the endpoint's behaviour and identifies the run."""
     prompt: str

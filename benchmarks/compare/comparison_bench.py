@@ -1,7 +1,5 @@
 """Runs the adapters one after another, each in its own process, against the endpoint in another."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import datetime
@@ -20,7 +18,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.bare_runs import run_bare_benchmark
+from benchmarks.bare_engine import run_bare_benchmark
 from benchmarks.compare import comparison_figures
 from benchmarks.compare.adapter_task import AdapterTask, Outcome
 from benchmarks.compare.adapters import ADAPTERS
@@ -48,13 +46,7 @@ class ComparisonPlan:
 
 
 class ComparisonBench:
-    """A scratch folder, and the endpoint that all adapters use.
-
-    Args:
-        folder: Scratch folder.
-        base_url: Address of the endpoint.
-        plan: What to measure.
-    """
+    """A scratch folder, and the endpoint that all adapters use."""
 
     def __init__(self, folder: Path, base_url: str, plan: ComparisonPlan) -> None:
         self._folder = folder
@@ -144,7 +136,6 @@ class ComparisonBench:
 
 
 async def measure_comparison(plan: ComparisonPlan) -> dict[str, Any]:
-    """Measure everything in the plan."""
     results: dict[str, Any] = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",

@@ -1,7 +1,5 @@
 """Computes the table's figures from the endpoint's log and an adapter's outcome."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks.compare.adapter_task import Outcome
-from benchmarks.drifting_model import ITEMS, drifting_file_content, drifting_file_path
+from benchmarks.drifting_model import ITEMS, count_correct_items
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,6 @@ class Steps:
     error: str
     calls: int
     files: int
-    """Number of written files."""
     seconds: float
     ms: float
     first_ms: float
@@ -100,23 +97,17 @@ def _bytes_per_step_between(low: tuple[int, int], high: tuple[int, int]) -> floa
 
 def drift_comparison_figures(runs: Sequence[tuple[Outcome, int]]) -> Drifted:
     """Summarise outcomes, each with its number of model calls."""
-    counts = [_count_correct_files(outcome.made or {}) for outcome, _ in runs]
+    counts = [count_correct_items(outcome.made or {}) for outcome, _ in runs]
     return Drifted(
         seeds=len(runs),
         made=mean(counts),
         least=min(counts),
         whole=counts.count(ITEMS),
         calls=mean(calls for _, calls in runs),
-        ends=dict(Counter(_adapter_ending_label(outcome) for outcome, _ in runs)),
+        ends=dict(
+            Counter(
+                each.error.partition(":")[0] if each.ended == "stopped" else each.ended
+                for each, _ in runs
+            )
+        ),
     )
-
-
-def _count_correct_files(files: dict[str, str]) -> int:
-    """Count items whose file has the right content."""
-    return sum(
-        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
-    )
-
-
-def _adapter_ending_label(outcome: Outcome) -> str:
-    return outcome.error.partition(":")[0] if outcome.ended == "stopped" else outcome.ended

@@ -1,7 +1,5 @@
 """Writes the figures as Markdown between two markers of a hand-written page."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,7 @@ MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def update_comparison_page(page: Path, figures: dict[str, Any]) -> None:
-    """Replace the text between the markers.
-
-    Raises:
-        ValueError: The page has no markers.
-    """
+    """Replace the text between the markers. Raises ValueError: the page has no markers."""
     text = page.read_text(encoding="utf-8")
     if not MARKED.search(text):
         raise ValueError(f"{page} has no <!-- measured --> and <!-- end -->; add them")
@@ -56,7 +50,11 @@ def comparison_page_markdown(figures: dict[str, Any]) -> str:
             *_comparison_page_table(_DRIFT, rows),
         ]
     rows = [
-        [ADAPTERS[name].title, _versions_row(measured), ADAPTERS[name].note]
+        [
+            ADAPTERS[name].title,
+            ", ".join(" ".join(each) for each in measured["versions"].items()),
+            ADAPTERS[name].note,
+        ]
         for name, measured in _compared_adapters(figures)
     ]
     lines += ["", *_comparison_page_table(["", "versions", "how it is used"], rows)]
@@ -130,10 +128,6 @@ def _comparison_drift_row(name: str, figures: dict[str, Any]) -> list[str]:
         f"{drift['calls']:.0f}",
         ends,
     ]
-
-
-def _versions_row(figures: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
 
 
 def _page_cell(text: str) -> str:

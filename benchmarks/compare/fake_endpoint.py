@@ -8,8 +8,6 @@ It is the rehearsal server with two models, distinguished by name:
 The log has one line per call; costs are measured from it, not reported by the runner.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -35,11 +33,7 @@ _TOLD = ("Updated file", "Wrote")
 
 @dataclass(frozen=True)
 class Stepping:
-    """Writes a file in each reply, for any runner.
-
-    Args:
-        steps: Total number of files.
-    """
+    """Writes a file in each reply, for any runner."""
 
     steps: int
 

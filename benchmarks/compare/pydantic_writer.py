@@ -1,7 +1,5 @@
 """The Pydantic AI agent, shared by its runners on Temporal and on DBOS."""
 
-from __future__ import annotations
-
 from openai import AsyncOpenAI
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability

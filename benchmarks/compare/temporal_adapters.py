@@ -1,7 +1,5 @@
 """Shared by the runners on Temporal: the server, the wait for the end, and the history."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -32,8 +30,6 @@ async def adapter_workflow_outcome(
     """Wait for the workflow's end and return its outcome.
 
     Args:
-        client: Client of its server.
-        handle: Handle of the workflow.
         task: Has the time limit.
         model: Type of the activity that calls the model, or a part of it.
     """

@@ -1,7 +1,5 @@
 """A check of `starter.py doctor`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any

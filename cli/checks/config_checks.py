@@ -1,7 +1,6 @@
 """Checks of configuration as a start would do them, without starting anything."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -9,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from activities.checkpoints import PathRefused, parse_path
-from activities.commands.variables import missing_variable, missing_variables
+from activities.commands.bubblewrap import missing_variable, missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices_for_cost_limit
 from activities.preparation.agent_models import check_agent_context_windows
@@ -18,23 +17,25 @@ from activities.preparation.agent_resolution import (
     resolve_reviewer_tools,
     resolve_tool_routes,
 )
-from activities.projects.required_commands import failing_required_command, required_commands
+from activities.projects.runner_commands import failing_required_command, required_commands
 from activities.projects.verifier_runs import files_named, runners_named
 from activities.text.indicators import Indicators
 from activities.text.statement_words import StatementWords
+from activities.tool_catalogue import REGISTRY
 from activities.toolkit.agent_tools import check_agent_server_names
 from activities.toolkit.own_tools import own_tools_by_file
 from activities.toolkit.registry import Tool
 from activities.tools.verdict import JUDGE
 from cli.checks.check_result import CheckResult, ConfigFinding
-from cli.checks.guard_checks import check_agent_guards, check_learned_guards
 from cli.output import UserError
-from cli.start.project_input import project_input_agents, read_project_file
+from cli.start.start_files import project_input_agents, read_project_file
 from config.agent_files import agent_file, agent_names, load_agent
 from config.agent_inheritance import extended_agents
 from config.guard_files import read_guards
 from config.layers import SHIPPED, configuration_layers
+from config.learned_guards import LearnedGuards
 from config.schema.agent import AgentConfig, ConfigError
+from config.schema.guards import Guard
 from config.templates import read_prompt_template
 from config.yaml_files import read_yaml_model
 from engine.root_location import workspaces_root
@@ -158,7 +159,9 @@ def _agent_tools_to_check(config: AgentConfig) -> tuple[list[Tool], bool]:
 def _tool_routes_to_check(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
     # Servers are not queried here, so the names of their tools are unknown.
     config.approve = [
-        tool for tool in config.approve if not _is_configured_server_tool(tool, config)
+        entry
+        for entry, tool in zip(config.approve, config.approved_tools, strict=True)
+        if not _is_configured_server_tool(tool, config)
     ]
     return resolve_tool_routes(config, tools)
 
@@ -283,3 +286,56 @@ def check_project_needs(file: Path) -> CheckResult:
     if lacking := list(filter(None, (missing_variable(agent.shell) for agent in agents))):
         return CheckResult(name, False, lacking[0])
     return CheckResult(name, True, ", ".join(required_commands(start)) or "none are named")
+
+
+_PLAIN = re.compile(r"(?!.*__)[a-z0-9_]+")
+"""Matches patterns that name one of our own tools."""
+
+
+def check_agent_guards(config: AgentConfig) -> None:
+    """Refuse guards on unknown tools or arguments, which would silently never match."""
+    for guard in config.rules:
+        for pattern in [*guard.match.tool, *guard.match.not_ran]:
+            # Other names are, or may be, tools of servers.
+            if _PLAIN.fullmatch(pattern) and pattern not in REGISTRY:
+                raise ConfigError(
+                    f"agent {config.name}: guards: {guard.name}: no tool is called {pattern!r}; "
+                    "`starter.py tools` lists them"
+                )
+        if all(map(_PLAIN.fullmatch, guard.match.tool)):
+            _check_guard_arguments(config, guard)
+
+
+def _check_guard_arguments(config: AgentConfig, guard: Guard) -> None:
+    """Check argument names; with several tools, one of them must have each."""
+    tools = guard.match.tool
+    known_arguments = {
+        argument.name for tool in tools for argument in REGISTRY[tool].arguments.listed
+    }
+    named = [*guard.match.arguments, *guard.match.ignoring, *guard.rewrite]
+    if tools and (unknown := [name for name in named if name not in known_arguments]):
+        raise ConfigError(
+            f"agent {config.name}: guards: {guard.name}: {' and '.join(tools)} "
+            f"take{'s' if len(tools) == 1 else ''} no argument {unknown[0]!r}; expected "
+            f"{' or '.join(sorted(known_arguments)) or 'none'}"
+        )
+
+
+def check_learned_guards(root: Path) -> Iterator[ConfigFinding]:
+    learned = LearnedGuards(root)
+    try:
+        names = learned.names()
+    except OSError as error:
+        yield ConfigFinding("learned guards", problem=f"{root}: cannot be read ({error.strerror})")
+        return
+    wrong = []
+    for name in names:
+        try:
+            learned.revisions(name)
+        except ConfigError as problem:
+            wrong.append(ConfigFinding(f"learned guard {name}", problem=str(problem)))
+    yield from wrong
+    if names and not wrong:
+        yield ConfigFinding(
+            "learned guards", f"{', '.join(names)} in {root}", data={"guards": names}
+        )

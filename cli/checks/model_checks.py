@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation
-from activities.job.tool_messages import tool_result_message
+from activities.job.conversation_calls import tool_result_message
 from activities.model.client import call_endpoint
 from activities.model.dialect import Dialect
 from activities.model.endpoint import connect_endpoint
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from activities.model.reply_stream import StreamedReply
-    from config.schema.agent_sections import ModelConfig
+    from config.schema.model_settings import ModelConfig
 
 TOOL = "read_file"
 PATHS = ("maple.md", "birch.md")
@@ -213,10 +213,10 @@ def _check_tool_schemas(exchange: ModelCheckExchange) -> CheckResult:
     size = len(json.dumps([tool.schema for tool in exchange.tools], ensure_ascii=False))
     sent = f"{len(exchange.tools)} tools, {size:,} characters"
     if lacking := sorted(exchange.dialect.keywords):
-        found = f"{sent}: the endpoint takes no {', '.join(lacking)}, which are left out"
+        text = f"{sent}: the endpoint takes no {', '.join(lacking)}, which are left out"
     else:
-        found = f"{sent}: taken as they are"
-    return CheckResult("tool schemas", True, found)
+        text = f"{sent}: taken as they are"
+    return CheckResult("tool schemas", True, text)
 
 
 async def _check_other_form(exchange: ModelCheckExchange) -> CheckResult:
@@ -340,10 +340,10 @@ def _is_same_model(listed: str, name: str) -> bool:
     )
 
 
-async def check_model_endpoint() -> CheckResult:
-    """Check that the endpoint answers and offers the configured model."""
+async def check_model_endpoint(agent: str | AgentConfig = "generalist") -> CheckResult:
+    """Check that the endpoint answers and offers the model of an agent."""
     try:
-        model = load_agent("generalist").model
+        model = (load_agent(agent) if isinstance(agent, str) else agent).model
         where = describe_provider(model)
         model = model.model_copy(update={"name": endpoint_model_name(model)})
         client = connect_endpoint(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())

@@ -1,30 +1,36 @@
 """The checks of `doctor` that concern a reachable server."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
 from temporalio.api.enums.v1 import (
     IndexedValueType,
-    WorkerStatus,
     WorkerVersioningMode,
 )
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import PollerInfo
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceRequest,
-    ListWorkersRequest,
 )
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
-from cli.jobs.job_failures import job_failure_message
 from cli.jobs.job_memo import JOB, PROJECT, TRIAL
-from cli.jobs.polling import FORGOTTEN_SECONDS, RECENT_SECONDS, START, describe_queue
-from cli.jobs.recent_events import fetch_recent_events
+from cli.jobs.job_view import job_failure_message
+from cli.jobs.polling import (
+    FORGOTTEN_SECONDS,
+    ONE_ROOT,
+    RECENT_SECONDS,
+    START,
+    describe_queue,
+    list_current_workers,
+    several_roots_notice,
+    worker_roots,
+)
+from cli.jobs.watch import fetch_recent_events
+from config.agent_files import load_agent
 from engine.connection import task_queue
 from protocol.search_attribute_names import NAMES
 from protocol.short_text import first_few, one_line
@@ -92,13 +98,7 @@ async def check_worker(client: Client) -> CheckResult:
             f"whether one polls is not known: the clock here is some {off} the Temporal server's",
             "set the clock of this machine, or of the server",
         )  # fmt: skip
-    stopped = await _list_stopped_workers(client)
-    recent = [
-        poller
-        for poller in queue.pollers
-        if now - poller.last_access_time.seconds < RECENT_SECONDS
-        and poller.last_access_time.ToSeconds() > stopped.get(poller.identity, 0)
-    ]
+    recent = await list_current_workers(client, task_queue(), queue)
     versions = list(map(_poller_version, recent))
     current = queue.versioning_info.current_deployment_version
     # New jobs run only on workers of this version, or on unversioned workers if it is empty.
@@ -123,31 +123,11 @@ async def check_worker(client: Client) -> CheckResult:
         )  # fmt: skip
     if recent:
         names = ", ".join(sorted(poller.identity for poller in recent))
+        roots = worker_roots(recent)
+        if len(roots) > 1 and not load_agent("generalist").workspace.remote:
+            return CheckResult("worker", False, several_roots_notice(task_queue(), roots), ONE_ROOT)
         return CheckResult("worker", True, f"{names} on task queue {task_queue()}")
     return CheckResult("worker", False, f"none polls the task queue {task_queue()}", START)
-
-
-async def _list_stopped_workers(client: Client) -> dict[str, int]:
-    """Return the identities of workers that said that they stop, and the second at which they did.
-
-    The server keeps the last poll of such a worker for minutes. One that was killed said nothing,
-    so it counts as polling for `RECENT_SECONDS`. A restarted container has the same host name and
-    process id, so its worker has the same identity, and is only listed after a minute.
-    """
-    query = f"TaskQueue = '{task_queue()}'"
-    request = ListWorkersRequest(namespace=client.namespace, query=query)
-    try:
-        answer = await client.workflow_service.list_workers(request, timeout=CHECK_TIMEOUT)
-    except RPCError:
-        return {}  # Older servers keep no such list.
-    beats = [entry.worker_heartbeat for entry in answer.workers_info]
-    stopping = WorkerStatus.WORKER_STATUS_SHUTTING_DOWN
-    at_work = {beat.worker_identity for beat in beats if beat.status != stopping}
-    stopped: dict[str, int] = {}
-    for beat in beats:
-        if (identity := beat.worker_identity) not in at_work:
-            stopped[identity] = max(stopped.get(identity, 0), beat.heartbeat_time.ToSeconds())
-    return stopped
 
 
 def _poller_version(poller: PollerInfo) -> tuple[str, str]:

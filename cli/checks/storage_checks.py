@@ -1,13 +1,11 @@
 """The checks of `doctor` that concern what is stored: workspaces root, store, graph, remote."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.output import UserError
-from cli.start.project_input import project_input_agents, read_project_file
+from cli.start.start_files import project_input_agents, read_project_file
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 from engine.root_location import open_workspaces_root, workspaces_root
@@ -62,13 +60,12 @@ def check_store() -> CheckResult:
 
 
 def check_graph() -> CheckResult:
-    from activities.requirements.graph import (  # noqa: PLC0415 - commands start faster without
+    from activities.requirements.graph import open_graph, selected_graph_url  # noqa: PLC0415 - commands start faster without
+    from activities.requirements.graph.embedded import embedded_graph_folder  # noqa: PLC0415
+    from activities.requirements.graph.interface import (  # noqa: PLC0415
         GraphLimits,
         GraphQueryError,
         GraphUnavailableError,
-        embedded_graph_folder,
-        open_graph,
-        selected_graph_url,
     )
 
     if not _has_root(workspaces_root()):

@@ -1,7 +1,5 @@
 """The command `diff`: how a job's files differ between two moments."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -1,7 +1,6 @@
 """The command `doctor`: checks of everything a job needs."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,15 +9,27 @@ import typer
 
 from cli.checks.check_result import CheckResult
 from cli.options import Json
-from cli.output import FAILED, OK, print_advice, print_json
+from cli.output import FAILED, OK, print_advice, print_json, print_result
 from cli.temporal_errors import run_server_work
 
 
 def doctor(
     project: Annotated[
-        Path | None,
-        typer.Argument(help="A project's file, whose needs and remote are tested as well."),
+        str | None,
+        typer.Argument(
+            help="A project's file, whose needs and remote are tested as well; with --leave, a "
+            "job, an agent or a project's file.",
+            metavar="FILE|JOB|AGENT",
+        ),
     ] = None,
+    leave: Annotated[
+        str,
+        typer.Option(
+            help="Instead, name what would stop or harm the job while nobody is there for so "
+            "long. It sends a test notification.",
+            metavar="48h",
+        ),
+    ] = "",
     model: Annotated[
         bool,
         typer.Option(
@@ -38,18 +49,27 @@ def doctor(
 
     with collecting_tool_problems() as tool_problems:
         from cli.checks.doctor import run_checks  # noqa: PLC0415
+        from cli.checks.leave_facts import check_absence, parse_absence_hours  # noqa: PLC0415
         from cli.checks.model_checks import check_models  # noqa: PLC0415
+
+    def choose_checks() -> AsyncIterator[CheckResult]:
+        if leave:
+            return check_absence(project or agent, parse_absence_hours(leave))
+        if model:
+            return check_models(agent)
+        return run_checks(Path(project) if project else None, tool_problems)
 
     async def print_checks() -> list[CheckResult]:
         results = []
-        examined = check_models(agent) if model else run_checks(project, tool_problems)
-        async for check in examined:
+        async for check in choose_checks():
             results.append(check)
             if not json:
                 print_advice(check.as_line())
         return results
 
     results = run_server_work(print_checks())
+    if leave and not results and not json:
+        print_result(f"nothing known would stop it within {leave}")
     if json:
         print_json([asdict(check) for check in results])
     return OK if all(check.ok for check in results) else FAILED

@@ -43,7 +43,7 @@ def evidence(
     the table of what was asked for and what came of it, under digests that build on each other.
     """
     from cli.evidence.collection import collect_evidence  # noqa: PLC0415 - loads the activities
-    from cli.evidence.ssh_signature import SigningKey  # noqa: PLC0415 - loads cryptography
+    from cli.signing_key import SigningKey  # noqa: PLC0415 - loads cryptography
 
     signing = SigningKey.load(key) if key else None
     path = output or Path(f"{job.replace('/', '_')}.evidence.tar")
@@ -92,8 +92,8 @@ def verify(
     what it rests on, and exits with 1 if something contradicts one.
     """
     from cli.evidence.derived_documents import contract_row_line  # noqa: PLC0415 - loads the activities
-    from cli.evidence.ssh_signature import read_public_keys  # noqa: PLC0415 - loads cryptography
     from cli.evidence.verification import NOT_SHOWN, verify_archive  # noqa: PLC0415 - loads the activities
+    from cli.signing_key import read_public_keys  # noqa: PLC0415 - loads cryptography
 
     trusted = read_public_keys(key) if key else []
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)

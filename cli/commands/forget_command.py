@@ -1,7 +1,5 @@
 """The command forget."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from typing import Annotated, Any
@@ -12,7 +10,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from cli.jobs.job_failures import explain_job_failure
+from cli.jobs.job_view import explain_job_failure
 from cli.options import Json
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.schedules.service_schedules import set_service_schedule

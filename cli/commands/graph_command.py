@@ -30,6 +30,7 @@ def graph(
 
     Queries that write are refused. Needs no server.
     """
+    from activities.requirements.graph import open_graph  # noqa: PLC0415
     from activities.requirements.graph.interface import (  # noqa: PLC0415 - loads the activities
         GraphQuery,
         GraphQueryError,
@@ -40,7 +41,6 @@ def graph(
         query_refusal_reason,
     )
     from activities.requirements.graph.render import render_rows  # noqa: PLC0415
-    from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
     from config.agent_files import load_agent  # noqa: PLC0415
 
     if why := query_refusal_reason(query, {}):

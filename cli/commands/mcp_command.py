@@ -10,7 +10,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
@@ -131,8 +130,9 @@ async def _run_starter(command: str, options: list[str], *values: str) -> str:
     """Return what a command prints. Raises ToolError with its message if it refuses."""
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415
 
+    program = await anyio.Path(sys.argv[0]).resolve()
     done = await anyio.run_process(
-        [*_own_program(), command, *options, "--", *values],
+        [sys.executable, str(program), command, *options, "--", *values],
         check=False,
         stdin=subprocess.DEVNULL,
     )
@@ -145,7 +145,3 @@ async def _run_starter(command: str, options: list[str], *values: str) -> str:
     if len(text) > MAX_CHARACTERS:
         text = f"{text[:MAX_CHARACTERS]}\n[cut: {len(text):,} characters]"
     return text or said
-
-
-def _own_program() -> list[str]:
-    return [sys.executable, str(Path(sys.argv[0]).resolve())]

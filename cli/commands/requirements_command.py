@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,17 +20,10 @@ from cli.requirements.requirement_rendering import (
     requirement_line,
     requirement_page,
 )
-from cli.requirements.requirement_review import (
-    follow_in_graph,
-    review_requirements,
-    show_version_difference,
-)
-from cli.requirements.requirement_search import rank_requirements, read_stored_requirements
+from cli.requirements.requirement_review import review_requirements, show_version_difference
 from cli.root_access import run_with_root
-from cli.signals.signal_sending import signal_sender_name
 
 if TYPE_CHECKING:
-    from activities.checkpoints import Root
     from activities.requirements.requirement_store import StoredRequirement
 
 Action = Literal[
@@ -38,21 +31,21 @@ Action = Literal[
 ]
 Format = Literal["csv", "markdown", "json", "reqif", "html", "matrix"]
 MOST = 1_000_000
-T = TypeVar("T")
+MIN_LIKENESS = 0.2
+"""Minimum similarity of a search result."""
+What = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="For show, accept, reject, assign, withdraw and restore the ids, such as "
+        "job-1/REQ-001; for diff two jobs; for search the words.",
+        show_default=False,
+    ),
+]
 
 
 def requirements(
     action: Annotated[Action, typer.Argument(help="What to do.")] = "list",
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help=(
-                "For show, accept, reject, assign, withdraw and restore the ids, such as "
-                "job-1/REQ-001; for diff two jobs; for search the words."
-            ),
-            show_default=False,
-        ),
-    ] = None,
+    what: What = None,
     job: Annotated[str, typer.Option(help="Only requirements of this job.")] = "",
     status: Annotated[
         Literal["draft", "accepted", "rejected", "duplicate"] | None,
@@ -89,12 +82,9 @@ def requirements(
         return _show_requirements(_require_requirement_names(action, names), json=json)
     if action == "diff":
         return show_version_difference(names, json=json)
-    if action in ("accept", "reject", "assign"):
+    if action in ("accept", "reject", "assign", "withdraw", "restore"):
         chosen = _require_requirement_names(action, names)
-        return review_requirements(action, chosen, reason.strip(), by or signal_sender_name(), json)
-    if action in ("withdraw", "restore"):
-        chosen = _require_requirement_names(action, names)
-        return _change_requirements(action, chosen, reason.strip(), json=json)
+        return review_requirements(action, chosen, reason.strip(), by, json)
     if action == "search" and not names:
         raise UserError('requirements search: give the words to look for, such as "kept for years"')
     if action != "search" and names:
@@ -135,43 +125,6 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
     return OK
 
 
-def _change_requirements(action: str, names: list[str], reason: str, *, json: bool) -> int:
-    """Withdraw or restore requirements."""
-    from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
-    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
-    from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
-
-    done = "withdrawn" if action == "withdraw" else "restored"
-    if not reason:
-        raise UserError(f"requirements {action}: give --reason, which stays in the store")
-    change = (
-        withdrawal.withdraw_requirement if action == "withdraw" else withdrawal.restore_requirement
-    )
-
-    def change_all(root: Root) -> tuple[list[str], list[str]]:
-        try:
-            statuses = RelationalStore(root).run(
-                lambda c: [change(c, name, signal_sender_name(), reason) for name in names]
-            )
-        except StoreRefusedError as refusal:
-            raise UserError(f"nothing is {done}: {refusal}") from None
-        each = zip(names, statuses, strict=True)
-        accepted = [name for name, was in each if was == "accepted" and action == "withdraw"]
-        return statuses, follow_in_graph(root, [], accepted)
-
-    statuses, remarks = run_with_root(change_all)
-    if json and action == "withdraw":
-        print_json({"withdrawn": names, "remarks": remarks})
-    elif json:
-        print_json({"restored": dict(zip(names, statuses, strict=True))})
-    else:
-        for name, status in zip(names, statuses, strict=True):
-            print_result(f"{name} is {done}" + (f": {status}" if action == "restore" else ""))
-        for remark in remarks:
-            print_note(remark)
-    return OK
-
-
 def _export_requirements(
     entries: list[StoredRequirement], format: Format, to: Path | None, document: str
 ) -> int:
@@ -181,12 +134,15 @@ def _export_requirements(
         requirements_as_csv,
         requirements_as_table,
     )
+    from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415
     from activities.text.safe_text import as_readable_json  # noqa: PLC0415
 
     if format == "json":
         text = as_readable_json([requirement_json(each) for each in entries])
     elif format == "reqif":
-        text = _export_as_reqif(entries)
+        pairs = contradicting_pairs([each.requirement.ref for each in entries])
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        text = requirements_as_reqif(entries, time, pairs)
     elif format == "html":
         text = export_marked_document(entries, document)
     elif format == "matrix":
@@ -205,18 +161,6 @@ def _export_requirements(
     return OK
 
 
-def _export_as_reqif(entries: list[StoredRequirement]) -> str:
-    try:
-        from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415 - of an extra
-    except ImportError:
-        raise UserError(
-            "--format reqif needs the extra reqif: pip install '.[reqif]' in the checkout, or "
-            "`reqif` beside the installed package"
-        ) from None
-    pairs = contradicting_pairs([each.requirement.ref for each in entries])
-    return requirements_as_reqif(entries, datetime.now(UTC).isoformat(timespec="seconds"), pairs)
-
-
 def _require_requirement_names(action: str, names: list[str]) -> list[str]:
     if not names:
         raise UserError(
@@ -224,3 +168,31 @@ def _require_requirement_names(action: str, names: list[str]) -> list[str]:
             "`starter.py requirements` names them"
         )
     return list(dict.fromkeys(names))
+
+
+def rank_requirements(words: str, entries: list[StoredRequirement]) -> list[StoredRequirement]:
+    """Sort requirements with all of the words first, then similar ones; drop the rest."""
+    from activities.search.text_likeness import compute_text_likeness  # noqa: PLC0415 - loads the activities
+
+    texts = [
+        f"{entry.requirement.text} {entry.requirement.citations[0].quote}".casefold()
+        for entry in entries
+    ]
+    query_words = words.casefold().split()
+    alike = compute_text_likeness(words, texts, rarity=True)
+    has_all_words = [all(word in text for word in query_words) for text in texts]
+    ranked = sorted(
+        range(len(entries)), key=lambda place: (not has_all_words[place], -alike[place])
+    )
+    return [
+        entries[place] for place in ranked if has_all_words[place] or alike[place] >= MIN_LIKENESS
+    ]
+
+
+def read_stored_requirements(only: dict[str, Any]) -> list[StoredRequirement]:
+    from activities.requirements import requirement_store as rows  # noqa: PLC0415 - loads the activities
+    from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
+
+    return run_with_root(
+        lambda root: RelationalStore(root).read(lambda c: rows.search_requirement_store(c, **only))
+    )

@@ -1,7 +1,6 @@
 """Commands on schedules that start jobs or projects repeatedly."""
 
-from __future__ import annotations
-
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -26,9 +25,9 @@ def list_schedules(json: Json = False) -> int:
     """List the schedules: what each starts, how often, when next, and its newest job."""
     entries = run_server_work(recurring_starts.list_recurring_starts())
     if json:
-        print_json([entry.as_json() for entry in entries])
+        print_json([asdict(entry) for entry in entries])
         return OK
-    for line in output.render_text_table([entry.as_json() for entry in entries], COLUMNS):
+    for line in output.render_text_table([asdict(entry) for entry in entries], COLUMNS):
         print_result(line)
     if not entries:
         print_note("no schedules; `starter.py start AGENT … --every 1d` makes one")

@@ -1,8 +1,8 @@
 """Commands that steer a running job, one for each signal."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,12 +10,19 @@ from cli.jobs.job_view import view_job
 from cli.jobs.outline_text import job_status_line
 from cli.options import Job, Json
 from cli.output import OK, UserError, print_json, print_result
-from cli.signals import limit_arguments, signal_sending
+from cli.signals import signal_sending
 from cli.start.job_settings import parse_job_settings
 from cli.temporal_errors import run_server_work
 from engine.connection import connect_client
+from protocol.approval_statement import SIGNED_AS, ApprovalStatement
 from protocol.payload_reading import InvalidPayload, read_signal_payload
+from protocol.short_text import one_line
 from protocol.status import AnyStatus, JobStatus
+
+if TYPE_CHECKING:
+    from cli.signing_key import SigningKey
+
+MOST_DETAIL = 100
 
 
 def rewind(
@@ -119,7 +126,7 @@ def limit(
 
     Signal `limit` with `{"cost": 20, "phase": {"model_calls": 800}}`.
     """
-    payload = limit_arguments.parse_limit_arguments(limits)
+    payload = parse_limit_arguments(limits)
     return run_server_work(_send_signal(job, "limit", payload, "has new limits", json=json))
 
 
@@ -154,13 +161,26 @@ def approve(
     reason: Annotated[
         str, typer.Option(help="Why, or what to pay attention to, for the agent to read.")
     ] = "",
+    key: Annotated[
+        Path | None,
+        typer.Option(help="Private ssh key (ed25519) that signs the approval.", metavar="KEY"),
+    ] = None,
+    minutes: Annotated[
+        int, typer.Option(min=1, help="With --key: how long the signature counts.")
+    ] = 10,
     json: Json = False,
 ) -> int:
     """Approve the call for which a job waits.
 
-    Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call.
+    Signal `approve` with `{"id": "…", "reason": "…"}`. `show` prints the call. If the agent's
+    configuration asks for a signature, --key makes it, over this call of this job alone.
     """
     payload = {"reason": reason} if reason else {}
+    if key:
+        from cli.signing_key import SigningKey  # noqa: PLC0415 - loads cryptography
+
+        signing, span = SigningKey.load(key), timedelta(minutes=minutes)
+        return run_server_work(_send_signed_approval(job, payload, id_, signing, span, json=json))
     return run_server_work(_send_answer_signal(job, "approve", payload, id_, "approved", json=json))
 
 
@@ -179,6 +199,38 @@ def deny(
     return run_server_work(
         _send_answer_signal(job, "deny", {"reason": reason}, id_, "denied", json=json)
     )
+
+
+async def _send_signed_approval(
+    job: str,
+    payload: dict[str, Any],
+    id_: str | None,
+    key: "SigningKey",
+    span: timedelta,
+    *,
+    json: bool,
+) -> int:
+    """Sign the open request for approval, and send the approval."""
+    view = await view_job(await connect_client(), job)
+    view.refuse_trial("takes no signal approve")
+    approval = view.status.approval if isinstance(view.status, JobStatus) else None
+    if approval is None or approval.approved is not None or id_ not in (None, approval.id):
+        asks = (
+            "" if isinstance(view.status, JobStatus) else "; name the job of the project that asks"
+        )
+        raise UserError(f"{job}: no such request for approval is open{asks}")
+    if not approval.signers:
+        raise UserError(f"{job}: this call is approved without a signature; leave out --key")
+    statement = ApprovalStatement(
+        job=job,
+        request=approval.id,
+        call=approval.tool,
+        arguments=approval.digest,
+        expires=(datetime.now(UTC) + span).isoformat(timespec="seconds"),
+    )
+    signature = key.sign(statement.text.encode(), SIGNED_AS).decode()
+    signed = {"id": approval.id, **payload, "expires": statement.expires, "signature": signature}
+    return await _send_signal(job, "approve", signed, "approved", json=json)
 
 
 async def _send_answer_signal(
@@ -200,6 +252,14 @@ def tell_job(
     item: Annotated[
         bool, typer.Option("--item", help="Also add it to the scope that the job must cover.")
     ] = False,
+    unit: Annotated[
+        str,
+        typer.Option(
+            help="Of a project: the feature, group or stage that it is about; its jobs alone are "
+            "told, and a blocked feature is tried once more.",
+            metavar="ID",
+        ),
+    ] = "",
     json: Json = False,
 ) -> int:
     """Say something to the agent: it reads it in its next turn and follows it until the job ends.
@@ -212,6 +272,8 @@ def tell_job(
     payload: dict[str, Any] = {"text": text}
     if item:
         payload["item"] = True
+    if unit:
+        payload["unit"] = unit
     return run_server_work(_send_signal(job, "tell", payload, "was told", json=json))
 
 
@@ -274,6 +336,9 @@ async def _send_signal(
             "of it"
         )
     else:
+        # A person should see which call the answer was taken for.
+        if signal in ("approve", "deny") and act.did:
+            past_tense = f"{act.did} ({one_line(act.detail, MOST_DETAIL)})"
         print_result(f"{job} {past_tense}: {status}")
         if signal == "rewind" and (undone := _rewind_undo_advice(job, payload, view_after.status)):
             print_result(undone)
@@ -282,3 +347,37 @@ async def _send_signal(
                 if notice.topic == "folder":
                     print_result(str(notice))
     return OK
+
+
+def parse_limit_arguments(words: list[str]) -> dict[str, Any]:
+    """Return the payload of the signal `limit`.
+
+    Raises UserError: not key=value, a repeated key, or a payload that the signal refuses.
+    """
+    limits: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not (name and value):
+            raise UserError(f"{word!r}: expected key=value, such as cost=20")
+        section, key = limits, name
+        if name.startswith("phase."):
+            section, key = limits.setdefault("phase", {}), name.removeprefix("phase.")
+        if not isinstance(section, dict) or key in section:
+            raise UserError(f"{name} is given twice")
+        section[key] = _parse_limit_number(value)
+    try:
+        read_signal_payload("limit", (limits,))
+    except InvalidPayload as refusal:
+        # The command sets the key `by` itself.
+        raise UserError(f"limit: {refusal.without('by')}") from None
+    return limits
+
+
+def _parse_limit_number(text: str) -> int | float | str:
+    """Return the number; other text unchanged, for the payload's schema to refuse."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

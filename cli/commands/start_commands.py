@@ -1,6 +1,4 @@
-"""Commands that start jobs and projects: start, project, fork."""
-
-from __future__ import annotations
+"""Commands that start jobs and projects: start, project, fork, demo."""
 
 import json as json_format
 import re
@@ -13,7 +11,7 @@ import typer
 from cli.jobs.job_memo import JOB, PROJECT
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.jobs.outline_text import print_job_outcome
-from cli.jobs.polling import unpolled_queue_notice
+from cli.jobs.polling import task_queue_notice
 from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import (
     ApprovePublish,
@@ -34,9 +32,10 @@ from cli.schedules.recurring_starts import create_recurring_start
 from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
-from cli.start.project_input import project_input
 from cli.start.repository_input import publish_input_fields, repository_input_fields
+from cli.start.start_files import project_input
 from cli.temporal_errors import run_server_work
+from config.schema.agent import ConfigError
 from engine.connection import connect_client, task_queue
 from engine.web_ui import answering_web_ui_link
 
@@ -48,47 +47,75 @@ Every = Annotated[
         "time. `schedules` lists, pauses and removes it."
     ),
 ]
+Instructions = Annotated[
+    str, typer.Option(help="What to do: the text, or @FILE to read it.", metavar="TEXT|@FILE")
+]
+Documents = Annotated[
+    list[str] | None,
+    typer.Option(help="Document to work on: a local file or a URL. Repeat for more."),
+]
+Brief = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Document that says what to do, such as a specification: each of its statements "
+        "becomes part of the scope. Repeat for more."
+    ),
+]
+Items = Annotated[
+    list[str] | None, typer.Option(help="Scope item the job must cover. Repeat for more.")
+]
+JobId = Annotated[
+    str | None, typer.Option(help="Id of the job; made from the agent's name if left out.")
+]
+ResultSchema = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with a JSON Schema, as JSON or YAML, for the job's result; the job "
+        "only completes if the result is valid."
+    ),
+]
+Replaces = Annotated[
+    str,
+    typer.Option(
+        help="Job on an earlier version of the document: its requirements that still stand "
+        "there keep id, status and decision, and only the rest is worked on.",
+        metavar="JOB",
+    ),
+]
+TestCommand = Annotated[
+    str,
+    typer.Option(
+        help="Command that runs the repository's tests, if its files do not say it.",
+        metavar="COMMAND",
+    ),
+]
+ApprovePlan = Annotated[
+    bool,
+    typer.Option("--approve-plan", help="Wait after planning until a person approves the plan."),
+]
+
+Unattended = Annotated[
+    str,
+    typer.Option(
+        help="Nobody is there for so long: print what would stop the job, as `doctor --leave` "
+        "does, set ceilings where none are set, and let questions and approvals end by their "
+        "defaults within an hour.",
+        metavar="48h",
+    ),
+]
 
 
 def start(
     agent: Annotated[str, typer.Argument(help="Agent that does the job, such as creator.")],
     *,
-    instructions: Annotated[
-        str, typer.Option(help="What to do: the text, or @FILE to read it.", metavar="TEXT|@FILE")
-    ] = "",
-    document: Annotated[
-        list[str] | None,
-        typer.Option(help="Document to work on: a local file or a URL. Repeat for more."),
-    ] = None,
-    brief: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Document that says what to do, such as a specification: each of its statements "
-            "becomes part of the scope. Repeat for more."
-        ),
-    ] = None,
-    item: Annotated[
-        list[str] | None, typer.Option(help="Scope item the job must cover. Repeat for more.")
-    ] = None,
-    id: Annotated[
-        str | None, typer.Option(help="Id of the job; made from the agent's name if left out.")
-    ] = None,
+    instructions: Instructions = "",
+    document: Documents = None,
+    brief: Brief = None,
+    item: Items = None,
+    id: JobId = None,
     set: Set = None,
-    result_schema: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with a JSON Schema, as JSON or YAML, for the job's result; the job "
-            "only completes if the result is valid."
-        ),
-    ] = None,
-    replaces: Annotated[
-        str,
-        typer.Option(
-            help="Job on an earlier version of the document: its requirements that still stand "
-            "there keep id, status and decision, and only the rest is worked on.",
-            metavar="JOB",
-        ),
-    ] = "",
+    result_schema: ResultSchema = None,
+    replaces: Replaces = "",
     every: Every = "",
     repository: Repository = None,
     ref: Ref = None,
@@ -96,22 +123,12 @@ def start(
     folder: Folder = None,
     subfolder: Subfolder = "",
     token_variable: TokenVariable = None,
-    test: Annotated[
-        str,
-        typer.Option(
-            help="Command that runs the repository's tests, if its files do not say it.",
-            metavar="COMMAND",
-        ),
-    ] = "",
+    test: TestCommand = "",
     publish: Publish = None,
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
-    approve_plan: Annotated[
-        bool,
-        typer.Option(
-            "--approve-plan", help="Wait after planning until a person approves the plan."
-        ),
-    ] = False,
+    approve_plan: ApprovePlan = False,
+    unattended: Unattended = "",
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -125,18 +142,21 @@ def start(
     if id is not None:
         check_new_job_id(id)
     begins_from = repository_input_fields(repository, ref, depth, folder, subfolder, token_variable)
+    settings = [
+        *(set or []),
+        *(result_schema_setting(result_schema) if result_schema else []),
+        *(["approve_plan=true"] if approve_plan else []),
+        *([f"settings.replaces={replaces}"] if replaces else []),
+        *([f"tests.command={json_format.dumps(test)}"] if test else []),
+    ]
+    if unattended:
+        settings += _prepare_absence(agent, settings, unattended)
     data = job_input(
         agent,
         instructions,
         document or [],
         item or [],
-        [
-            *(set or []),
-            *(result_schema_setting(result_schema) if result_schema else []),
-            *(["approve_plan=true"] if approve_plan else []),
-            *([f"settings.replaces={replaces}"] if replaces else []),
-            *([f"tests.command={json_format.dumps(test)}"] if test else []),
-        ],
+        settings,
         begins_from,
         publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),
         brief,
@@ -145,6 +165,23 @@ def start(
     if every:
         return _start_on_schedule(job_id, JOB, data, every, wait=wait, json=json)
     return run_server_work(_start_and_report(job_id, data, wait=wait, json=json))
+
+
+def _prepare_absence(agent: str, settings: list[str], period: str) -> list[str]:
+    """Return the further settings of a start that nobody watches, and print what may stop it."""
+    from cli.checks.leave_facts import parse_absence_hours  # noqa: PLC0415 - loads the activities
+    from cli.start.unattended import announce_absence, unattended_settings  # noqa: PLC0415
+
+    hours, overrides = parse_absence_hours(period), parse_job_settings(settings)
+    try:
+        added = unattended_settings(agent, overrides, hours)
+    except ConfigError as error:
+        raise UserError(str(error)) from None
+    run_server_work(announce_absence(agent, {**overrides, **added}, hours))
+    texts = [f"{key}={json_format.dumps(value)}" for key, value in added.items()]
+    if texts:
+        print_note(f"set, since nobody is there: {', '.join(texts)}")
+    return texts
 
 
 def _start_on_schedule(
@@ -170,7 +207,7 @@ async def _start_and_report(
     client = await connect_client()
     await start_job(client, job_id, data, kind)
     link = await answering_web_ui_link(job_id, client.namespace)
-    if unpolled := await unpolled_queue_notice(client, task_queue(), [job_id]):
+    if unpolled := await task_queue_notice(client, task_queue(), [job_id]):
         print_note(unpolled)
     if not wait:
         if json:
@@ -284,3 +321,25 @@ async def _fork_job(
     if places.remote:
         data["set"] = {"workspace.remote": places.remote, **settings}
     return await _start_and_report(new, data, wait=wait, json=json)
+
+
+def demo(
+    document: Annotated[
+        Path | None, typer.Option(help="Document to work on; a shipped one if left out.")
+    ] = None,
+    agent: Annotated[
+        str, typer.Option(help="Agent that does the job; creator and then mender if left out.")
+    ] = "creator",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep running afterwards, with the Web UI, until Ctrl-C.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show everything at once: server, worker and a real job, in this process.
+
+    Uses the model of OPENAI_BASE_URL or OPENAI_API_KEY if set, else a rehearsal model that needs no
+    network. The files stay in the workspaces folder.
+    """
+    from cli.demo import run_demo  # noqa: PLC0415 - loads the worker, which others do without
+
+    return run_server_work(run_demo(agent, document, keep=keep, json=json))

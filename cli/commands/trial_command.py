@@ -1,7 +1,5 @@
 """The command trial: one job under several configurations, compared."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated
@@ -11,16 +9,15 @@ from temporalio.client import Client, WorkflowFailureError
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_failures import explain_job_failure
 from cli.jobs.job_memo import TRIAL
-from cli.jobs.job_view import view_job
+from cli.jobs.job_view import explain_job_failure, view_job
 from cli.jobs.outline_text import OUTCOME, outline_lines, status_outline
 from cli.jobs.watch import follow_on_console, noting_interrupt
 from cli.options import Json
 from cli.output import FAILED, OK, UserError, err_console, print_json, print_note, print_result
 from cli.start.job_input import check_job_input_size
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
-from cli.start.trial_input import read_trial_file
+from cli.start.start_files import read_trial_file
 from cli.temporal_errors import run_server_work
 from cli.trials.trial_usage import with_trial_usages
 from engine.connection import connect_client

@@ -9,8 +9,6 @@
 A reader builds every header, record and the head anew and compares, so that no bit is free.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -24,6 +22,8 @@ from cli.output import UserError
 
 FORMAT = "longhaul evidence 1"
 HEAD, SIGNATURE, MANIFEST = "head", "head.sig", "manifest.jsonl"
+SIGNED_AS = "longhaul-evidence"
+"""Purpose of the signature, which counts for no other."""
 MAX_MEMBER_BYTES = 8 * 1024**3 - 1
 """Largest member: a header of this form has no room for more."""
 MAX_HEAD_BYTES = 65_536
@@ -83,10 +83,10 @@ class Archive:
         member = self.members[path]
         with self.path.open("rb") as file, target.open("wb") as copy:
             file.seek(member.offset)
-            left = member.size
-            while left and (chunk := file.read(min(_CHUNK, left))):
+            rest = member.size
+            while rest and (chunk := file.read(min(_CHUNK, rest))):
                 copy.write(chunk)
-                left -= len(chunk)
+                rest -= len(chunk)
 
 
 def write_archive(
@@ -94,14 +94,14 @@ def write_archive(
     job: str,
     members: Mapping[str, bytes | Path],
     key: str = "",
-    sign: Callable[[bytes], bytes] | None = None,
+    sign: Callable[[bytes, str], bytes] | None = None,
 ) -> str:
     """Write an archive and return the digest of its last record.
 
     Args:
         members: Contents, or files that have them, by path in the archive, in order.
         key: Fingerprint of the key that signs; empty for no signature.
-        sign: Returns the signature over the head's bytes; None for no signature.
+        sign: Returns the signature over the head's bytes for a purpose; None for no signature.
 
     Raises:
         OSError, UserError: it cannot be written, or a member is too large.
@@ -119,7 +119,7 @@ def write_archive(
         with draft.open("wb") as file:
             _write_member(file, HEAD, head)
             if sign:
-                _write_member(file, SIGNATURE, sign(head))
+                _write_member(file, SIGNATURE, sign(head, SIGNED_AS))
             _write_member(file, MANIFEST, b"".join(line + b"\n" for line in lines))
             for path, content in members.items():
                 _write_member(file, path, content)
@@ -214,12 +214,12 @@ def _read_member(file: BinaryIO, record: Mapping[str, Any]) -> Member:
     """Read the member that a record names, and compare its digest."""
     path, size = str(record["path"]), int(record["bytes"])
     _check_header(file, path, size)
-    offset, digest, left = file.tell(), hashlib.sha256(), size
-    while left and (chunk := file.read(min(_CHUNK, left))):
+    offset, digest, rest = file.tell(), hashlib.sha256(), size
+    while rest and (chunk := file.read(min(_CHUNK, rest))):
         digest.update(chunk)
-        left -= len(chunk)
+        rest -= len(chunk)
     _check_padding(file, path, size)
-    if left or digest.hexdigest() != record["sha256"]:
+    if rest or digest.hexdigest() != record["sha256"]:
         raise BrokenArchive(f"{path} does not have the digest that record {record['record']} has")
     return Member(path, offset, size, digest.hexdigest())
 

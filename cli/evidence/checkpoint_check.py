@@ -1,7 +1,5 @@
 """Whether an archive's checkpoints are whole, and those that its histories name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -156,9 +154,9 @@ def _differing_parts(result: dict[str, Any], snapshot: Snapshot, *, begins: bool
         parts.append("state")
     if begins and JobLimits.model_validate(result["limits"]) != resolve_job_limits(snapshot.config):
         parts.append("limit")
-    kept = {item.id: item.line for item in snapshot.state.scope}
-    told = [ScopeItem.model_validate(item) for item in result.get("scope") or []]
-    if any(kept.get(item.id) != item.line for item in told):
+    items = {item.id: item.line for item in snapshot.state.scope}
+    reported = [ScopeItem.model_validate(item) for item in result.get("scope") or []]
+    if any(items.get(item.id) != item.line for item in reported):
         parts.append("scope")
     return parts
 
@@ -182,16 +180,16 @@ def check_result(store: Checkpoints, newest: str, runs: Sequence[RunHistory]) ->
     if written is None:
         claim.found.append(f"the last checkpoint has no {COMPLETION_FILE}")
         return claim
-    kept = json.loads(written)
-    for name, value in kept.items():
-        told = result.get(name)
+    fields = json.loads(written)
+    for name, value in fields.items():
+        reported = result.get(name)
         # The file leaves out figures that differ between two runs of the same steps.
-        same = name in ("usage", "branch") or told == value or (told is None and not value)
+        same = name in ("usage", "branch") or reported == value or (reported is None and not value)
         if not same:
             claim.found.append(
-                f"{name} is {told!r:.200} in Temporal and {value!r:.200} in the file"
+                f"{name} is {reported!r:.200} in Temporal and {value!r:.200} in the file"
             )
-    claim.seen = f"status {result.get('status')}, {len(kept)} fields"
+    claim.seen = f"status {result.get('status')}, {len(fields)} fields"
     return claim
 
 

@@ -1,7 +1,5 @@
 """What a verification says: claims, what each rests on, and what was found against them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Collects the evidence of a job from Temporal and the workspaces root, and writes the archive."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile
@@ -22,7 +20,6 @@ from cli.evidence.run_history import (
     named_commits,
     read_run_history,
 )
-from cli.evidence.ssh_signature import SigningKey
 from cli.job_files.checkpoint_reader import (
     MAX_LOG_ENTRIES,
     checkpoint_places_from_status,
@@ -31,6 +28,7 @@ from cli.job_files.checkpoint_reader import (
 from cli.jobs.job_view import view_job
 from cli.output import UserError
 from cli.report.history import find_history_runs
+from cli.signing_key import SigningKey
 from engine.deployment import unversioned_build_id
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.status import ProjectStatus

@@ -1,7 +1,5 @@
 """The commands that proved a job's work, run again in the sandbox on its checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +30,7 @@ class CommandRuns:
     """What the job's commands had and those here have not."""
 
     @classmethod
-    def prepare(cls, root: Root, job: str, config: AgentConfig, *, asked: bool) -> CommandRuns:
+    def prepare(cls, root: Root, job: str, config: AgentConfig, *, asked: bool) -> "CommandRuns":
         """Return what runs the commands of an archive, whose configuration is not trusted.
 
         They are always confined, and have neither network nor variables of this machine.
@@ -75,7 +73,7 @@ def check_done_when(store: Checkpoints, chain: Sequence[LogEntry], runs: Command
         "every todo with done_when met it when it was completed",
         "the tree before its completion" + (", and the commands' own runs" if runs.checks else ""),
     )
-    held = 0
+    holding = 0
     for done in _done_todos(store, chain):
         condition = done.todo.done_when
         where = f"phase {done.phase}, todo {done.todo.id}"
@@ -89,9 +87,9 @@ def check_done_when(store: Checkpoints, chain: Sequence[LogEntry], runs: Command
             else:
                 claim.found.append(f"{where}: {_one_line(why)}")
         else:
-            held += 1
-    if held:
-        claim.seen = f"{held} conditions hold"
+            holding += 1
+    if holding:
+        claim.seen = f"{holding} conditions hold"
     elif not claim.found and not claim.unchecked:
         claim.unchecked.append("no todo that was completed within a phase had one")
     return claim

@@ -3,8 +3,6 @@
 They are written for readers; `verify` makes them again and compares.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +41,7 @@ def derive_documents(
             for prompt in _prompt_versions(name, AgentConfig.model_validate_json(data))
         ]
     )
-    documents[PEOPLE] = _as_json([told for run in runs for told in run.people])
+    documents[PEOPLE] = _as_json([message for run in runs for message in run.people])
     newest = Snapshot.load(checkpoints, chain[0].id)
     documents[TABLE] = _as_json(contract_rows(newest))
     return documents
@@ -69,13 +67,13 @@ def contract_row_line(row: Mapping[str, Any]) -> str:
 
 def _pinned_configurations(checkpoints: Checkpoints, chain: Sequence[LogEntry]) -> dict[str, bytes]:
     """Return the configurations, guards included, by number and first checkpoint."""
-    store, found = checkpoints.store, dict[bytes, str]()
+    store, first_commits = checkpoints.store, dict[bytes, str]()
     for entry in reversed(chain):
         parts = list_tree_entries(store, bytes.fromhex(entry.tree))
-        found.setdefault(parts[b"config.json"].id, entry.id)
+        first_commits.setdefault(parts[b"config.json"].id, entry.id)
     return {
         f"{number:02d}-{commit[:12]}": store.read(blob)
-        for number, (blob, commit) in enumerate(found.items(), 1)
+        for number, (blob, commit) in enumerate(first_commits.items(), 1)
     }
 
 

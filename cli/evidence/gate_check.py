@@ -1,7 +1,5 @@
 """Every gate of a job decided again, from the checkpoints alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,14 +9,14 @@ from temporalio.testing import ActivityEnvironment
 from activities.checkpoints import Checkpoints
 from activities.job.snapshot import Snapshot
 from activities.preparation.agent_resolution import resolve_job_limits
-from activities.steps.gate_facts import gather_gate_facts, read_coverage_facts
-from activities.tool_catalogue import REGISTRY
+from activities.steps.gate_facts import gather_gate_facts
+from activities.tool_catalogue import EXTENSIONS, REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from cli.evidence.claims import Claim
 from cli.evidence.command_check import CommandRuns
 from cli.evidence.run_history import Call, RunHistory, encryption_reason
 from protocol.endings import GateFacts
-from workflows import gates
+from workflows.rules import gates
 
 GATE_FACTS = "gate_facts"
 OF_STORES = ("unstored", "store_unavailable", "refused_writes", "unexplained_writes")
@@ -70,45 +68,46 @@ class GateChecks:
         number = call.request.get("call")
         try:
             snapshot = Snapshot.load(self.store, call.base)
-            told = GateFacts.model_validate(call.result["facts"])
+            recorded = GateFacts.model_validate(call.result["facts"])
             # Some facts are read by code that asks for the activity that it runs in.
             environment = ActivityEnvironment()
             environment.info = replace(environment.info, workflow_id=self.job)
-            facts = environment.run(self._gather, snapshot, number, told)
+            facts = environment.run(self._gather, snapshot, number, recorded)
         # Whatever an old or forged checkpoint does to the readers of facts is a finding.
         except Exception as error:
             claim.found.append(f"{where}: its facts cannot be read again: {error!r:.300}")
             return None
-        self._compare_facts(claim, where, facts, told, _command(snapshot, number))
+        self._compare_facts(claim, where, facts, recorded, _command(snapshot, number))
         reason = _refusal_reason(snapshot, number, facts)
         if following is not None and (why := _contradiction(reason, following)):
             claim.found.append(f"{where}: {why}")
         return not reason
 
-    def _gather(self, snapshot: Snapshot, call: int | None, told: GateFacts) -> GateFacts:
+    def _gather(self, snapshot: Snapshot, call: int | None, recorded: GateFacts) -> GateFacts:
         """Return the facts as they are read now, and those that need a store as they were."""
         facts = gather_gate_facts(snapshot, call, self.commands.checks)
         if _called(snapshot, call) == "job_complete":
-            read_coverage_facts(snapshot, _unresolved(snapshot, call), facts)
-        taken = {name: getattr(told, name) for name in OF_STORES}
+            for extension in EXTENSIONS:
+                extension.add_completion_facts(snapshot, _unresolved(snapshot, call), facts)
+        copied = {name: getattr(recorded, name) for name in OF_STORES}
         if _command(snapshot, call) and (
             # Its output may differ each time, and a failure here may be for want of something.
-            self.commands.checks is None or self.commands.lacks or (facts.unmet and told.unmet)
+            self.commands.checks is None or self.commands.lacks or (facts.unmet and recorded.unmet)
         ):
-            taken["unmet"] = told.unmet
-        return facts.model_copy(update=taken)
+            copied["unmet"] = recorded.unmet
+        return facts.model_copy(update=copied)
 
     def _compare_facts(
-        self, claim: Claim, where: str, facts: GateFacts, told: GateFacts, command: str
+        self, claim: Claim, where: str, facts: GateFacts, recorded: GateFacts, command: str
     ) -> None:
-        again, recorded = facts.model_dump(), told.model_dump()
-        for name, value in again.items():
-            if recorded[name] != value:
+        values, recorded_values = facts.model_dump(), recorded.model_dump()
+        for name, value in values.items():
+            if recorded_values[name] != value:
                 claim.found.append(
-                    f"{where}: the history says {name} = {recorded[name]!r:.200}, "
+                    f"{where}: the history says {name} = {recorded_values[name]!r:.200}, "
                     f"the checkpoint {value!r:.200}"
                 )
-        if any(getattr(told, name) for name in OF_STORES):
+        if any(getattr(recorded, name) for name in OF_STORES):
             claim.unchecked.append(f"{where}: what a shared store answered")
         if command and self.commands.checks is None:
             claim.unchecked.append(f"{where}: `{command:.100}`; {self.commands.why_not}")

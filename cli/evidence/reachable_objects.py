@@ -1,7 +1,5 @@
 """The git objects that checkpoints consist of, read one by one and compared with their ids."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """What the history of one run says: its calls and their results, people's signals, its end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -34,8 +32,6 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Call:
-    """An activity that the run called."""
-
     activity_id: str
     name: str
     event: int
@@ -97,11 +93,11 @@ class _Reader:
             await self._read_event(event, event.WhichOneof("attributes") or "")
         self._run.calls = sorted(self._calls.values(), key=lambda call: _number(call.activity_id))
         self._run.people += [
-            {"run": self._run.run_id, "event": call.event, **asked}
+            {"run": self._run.run_id, "event": call.event, **question}
             for call in self._run.calls
-            if (asked := _asked(call))
+            if (question := _question_to_person(call))
         ]
-        self._run.people.sort(key=lambda told: int(told["event"]))
+        self._run.people.sort(key=lambda entry: int(entry["event"]))
 
     async def _read_event(self, event: HistoryEvent, kind: str) -> None:
         about = getattr(event, kind) if kind else None
@@ -128,8 +124,8 @@ class _Reader:
             case "workflow_execution_signaled_event_attributes":
                 at = event.event_time.ToDatetime(tzinfo=UTC).isoformat()
                 values = await self.values(about.input.payloads)
-                told = {"run": self._run.run_id, "event": event.event_id, "at": at}
-                self._run.people.append({**told, "signal": about.signal_name, "payload": values})
+                signal = {"run": self._run.run_id, "event": event.event_id, "at": at}
+                self._run.people.append({**signal, "signal": about.signal_name, "payload": values})
             case _ if kind in _ENDS:
                 self._run.end = _ENDS[kind]
                 if self._run.end == COMPLETED:
@@ -139,20 +135,20 @@ class _Reader:
                     self._run.end_values = await self.values(about.input.payloads)
 
     async def _read_marker(self, event: HistoryEvent, about: Any) -> None:
-        told = _first(await self.values(about.details["data"].payloads)) or {}
+        marker = _first(await self.values(about.details["data"].payloads)) or {}
         result = None
         if "result" in about.details:
             result = _first(await self.values(about.details["result"].payloads))
-        key, name = str(told.get("activity_id")), str(told.get("activity_type"))
+        key, name = str(marker.get("activity_id")), str(marker.get("activity_type"))
         self._calls[key] = Call(key, name, event.event_id, local=True, result=result)
 
     async def values(self, payloads: Iterable[Payload]) -> list[Any]:
-        found = list(payloads)
-        if self._codec and found:
-            found = await self._codec.decode(found)
-        for payload in found:
+        decoded = list(payloads)
+        if self._codec and decoded:
+            decoded = await self._codec.decode(decoded)
+        for payload in decoded:
             self._run.encrypted = self._run.encrypted or encrypted_payload_reason(payload)
-        return payload_values(found)
+        return payload_values(decoded)
 
 
 async def read_run_history(
@@ -197,7 +193,7 @@ def _first(values: list[Any]) -> Any:
     return values[0] if values else None
 
 
-def _asked(call: Call) -> dict[str, Any]:
+def _question_to_person(call: Call) -> dict[str, Any]:
     """Return what a person was asked about a call; empty if nobody was."""
     if question := _text(call.result, "asks"):
         return {"asked": question, "call": call.name, "guard": _text(call.result, "guard")}
@@ -207,8 +203,8 @@ def _asked(call: Call) -> dict[str, Any]:
 
 
 def _text(value: Any, key: str) -> str:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    text = value.get(key) if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _number(activity_id: str) -> tuple[int, str]:

@@ -1,7 +1,5 @@
 """Verifies an archive offline: what it claims, what each claim rests on, what contradicts it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -18,8 +16,9 @@ from temporalio.client import WorkflowHistory
 
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
+from activities.signatures.ssh_signature import InvalidSignatureFile, PublicKey, verify_signature
 from cli.evidence import checkpoint_check, command_check
-from cli.evidence.archive_file import Archive, BrokenArchive, member_paths, read_archive
+from cli.evidence.archive_file import SIGNED_AS, Archive, BrokenArchive, member_paths, read_archive
 from cli.evidence.claims import Claim
 from cli.evidence.collection import GIT_FILES, HISTORIES, JOB, REPOSITORY, RESULT_REF
 from cli.evidence.decision_check import check_decisions
@@ -33,7 +32,6 @@ from cli.evidence.run_history import (
     named_commits,
     read_run_history,
 )
-from cli.evidence.ssh_signature import InvalidSignatureFile, PublicKey, verify_signature
 from cli.job_files.checkpoint_reader import MAX_LOG_ENTRIES
 from engine.codec import data_converter
 from engine.deployment import unversioned_build_id
@@ -121,7 +119,7 @@ def check_signature(archive: Archive, trusted: Sequence[PublicKey]) -> Claim:
             claim.unchecked.append(f"{lacks}: whoever had it could have written all of it anew")
         return claim
     try:
-        key = verify_signature(archive.signature, archive.head_bytes)
+        key = verify_signature(archive.signature, archive.head_bytes, SIGNED_AS)
     except InvalidSignatureFile as invalid:
         claim.found.append(str(invalid))
         return claim
@@ -154,7 +152,7 @@ class _Contents:
         return self.refs[RESULT_REF]
 
     @classmethod
-    async def open(cls, archive: Archive, folder: Path) -> _Contents:
+    async def open(cls, archive: Archive, folder: Path) -> "_Contents":
         """Raises whatever forged contents lead to, such as ValueError; OSError of this machine."""
         if strange := [path for path in archive.members if not _is_expected(archive, path)]:
             raise ValueError(f"no archive has {', '.join(strange[:5])}, or not so")

@@ -1,7 +1,5 @@
 """Reads a job's checkpoints: its files at any phase, and its steps."""
 
-from __future__ import annotations
-
 import time
 from base64 import b64encode
 from contextlib import suppress
@@ -70,8 +68,7 @@ class CheckpointPlaces:
 async def find_checkpoint_places(client: Client, job_id: str) -> CheckpointPlaces:
     """Return the checkpoints that the job reports; empty if only its repository is left.
 
-    Raises:
-        UserError: There is no such job.
+    Raises UserError: there is no such job.
     """
     try:
         job_view = await view_job(client, job_id)
@@ -125,8 +122,7 @@ def _no_checkpoint_reason(status: JobStatus) -> str:
 def parse_checkpoint_moment(text: str) -> int | None:
     """Return the phase whose start a person named; None for `now`.
 
-    Raises:
-        UserError: It is neither a number nor `now`.
+    Raises UserError: it is neither a number nor `now`.
     """
     if text == "now":
         return None
@@ -189,8 +185,7 @@ def _fetch_missing_checkpoints(root: Root, job_id: str, places: CheckpointPlaces
 def checkpoint_commit_at(places: CheckpointPlaces, store: Checkpoints, phase: int | None) -> str:
     """Return the commit at the start of a phase; for None, the newest.
 
-    Raises:
-        UserError: There is no such phase, or no checkpoint yet.
+    Raises UserError: there is no such phase, or no checkpoint yet.
     """
     tagged = phase_tag_commits(store)
     if places.starts:
@@ -269,8 +264,7 @@ def _read_checkpoint_snapshot(store: Checkpoints, commit: str) -> Snapshot:
 def read_checkpoint_path(files: Files, path: str) -> list[FileEntry] | bytes:
     """Return the entries below a folder, or the content of a file.
 
-    Raises:
-        UserError: There is no such path.
+    Raises UserError: there is no such path.
     """
     try:
         entry = files.entry(path) if path else None

@@ -1,7 +1,5 @@
 """Differences between two checkpoints of a job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """Shows what the work on a repository changed, in git's formats."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,8 +45,7 @@ class RepositoryDiff:
 def diff_job_repository(job: str, store: Checkpoints, commit: str) -> RepositoryDiff:
     """Return the changes of a job up to one of its checkpoints.
 
-    Raises:
-        UserError: It does not work on a repository, or the repository is not on this root.
+    Raises UserError: it does not work on a repository, or the repository is not on this root.
     """
     snapshot = Snapshot.load(store, commit)
     link = snapshot.repository

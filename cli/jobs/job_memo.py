@@ -1,7 +1,5 @@
 """A job's memo, which Temporal keeps and which needs no worker."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import datetime
 from typing import Any

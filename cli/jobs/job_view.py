@@ -1,7 +1,5 @@
 """The state of a job, as Temporal and the job itself report it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,9 +16,9 @@ from temporalio.client import (
     WorkflowFailureError,
     WorkflowQueryFailedError,
 )
+from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_failures import explain_job_failure, job_failure_message
 from cli.jobs.job_memo import (
     JOB,
     PROJECT,
@@ -32,7 +30,9 @@ from cli.jobs.job_memo import (
 )
 from cli.jobs.missing_jobs import expired_job_notice, forgotten_job_notice
 from cli.output import UserError
-from cli.schedules.schedule_lookup import find_schedule_notice
+from cli.schedules.recurring_starts import find_schedule_notice
+from engine.converter import encrypted_payload_reason
+from engine.deployment import worker_build_id
 from engine.setup_errors import TOO_EARLY
 from protocol.endings import JobResult
 from protocol.project import ProjectResult
@@ -55,6 +55,9 @@ MOST_RUNS = 50
 MOST_REASON = 600
 """Characters of why an activity is tried again."""
 
+NOT_BEGUN = "not begun"
+"""Status of a job that no worker has taken."""
+
 CLOSED = {
     WorkflowExecutionStatus.COMPLETED: "completed",
     WorkflowExecutionStatus.FAILED: "failed",
@@ -62,6 +65,8 @@ CLOSED = {
     WorkflowExecutionStatus.TERMINATED: "terminated",
     WorkflowExecutionStatus.TIMED_OUT: "failed",
 }
+UNFINISHED = CLOSED.keys() - {WorkflowExecutionStatus.COMPLETED}
+"""How a start ends that is refused, or given up before it begins."""
 
 
 @dataclass
@@ -80,7 +85,8 @@ class JobView:
     attempts: int = 0
     """Attempts of the pending workflow task."""
     queue: str = ""
-    """Its task queue."""
+    version: str = ""
+    """Version of the worker that took its last step; empty if the server does not say."""
     events: int = 0
     """Number of events in its history; the status changes with one, or with time alone."""
 
@@ -93,9 +99,14 @@ class JobView:
         """Why the job did not answer; empty if it did."""
         if self.live:
             return ""
+        if self.status.status == NOT_BEGUN:
+            return "it has not begun: no worker has taken it"
         if self.attempts > 1:
+            other = self.version and self.version != worker_build_id()
+            needs = f"; it was last served by version {self.version}" if other else ""
             return (
-                f"its workflow task fails (attempt {self.attempts}; `starter.py doctor` says why)"
+                f"its workflow task fails (attempt {self.attempts}{needs}; `starter.py doctor` "
+                "says why)"
             )
         return "no worker answers"
 
@@ -113,15 +124,6 @@ class JobView:
         if approval and approval.approved is None:
             ids |= dict.fromkeys(("approve", "deny"), approval.id)
         return ids
-
-    @property
-    def stopped_runs(self) -> list[str]:
-        """Return the runs of a trial that `resume` lets go on."""
-        runs = self.status.runs if isinstance(self.status, TrialStatus) else []
-        not_resumed = ("", "clarification", "approval", "budget")
-        return [
-            run.job for run in runs if run.status == "running" and run.waiting not in not_resumed
-        ]
 
     def elapsed_text(self, now: datetime) -> str:
         """Format how long the job has run, or ran, as `1:02:03`."""
@@ -169,26 +171,29 @@ async def describe_job(client: Client, job_id: str) -> WorkflowExecutionDescript
         raise UserError(
             f"{job_id!r} is not a job but a workflow of type {description.workflow_type}"
         )
-    if description.status != WorkflowExecutionStatus.FAILED or await _has_begun(description):
+    newest = await find_own_run(client, description)
+    if newest is description:
         return description
-    return await _describe_earlier_run(client, description) or description
+    return await client.get_workflow_handle(newest.id, run_id=newest.run_id).describe()
+
+
+async def find_own_run(client: Client, newest: WorkflowExecution) -> WorkflowExecution:
+    """Return the latest run of a job that is no refused start under its id; else the newest.
+
+    A start that was refused, or ended before its first phase, has no state in its memo.
+    """
+    if newest.status not in UNFINISHED or await _has_begun(newest):
+        return newest
+    runs = client.list_workflows(f'WorkflowId = "{newest.id}"', limit=MOST_RUNS)
+    earlier = [run async for run in runs if run.run_id != newest.run_id]
+    for run in sorted(earlier, key=lambda run: run.start_time, reverse=True):
+        if run.start_time <= newest.start_time and await _has_begun(run):
+            return run
+    return newest
 
 
 async def _has_begun(run: WorkflowExecution) -> bool:
-    """Return whether a run got as far as its first phase, from which on the memo has a state."""
     return bool((await read_job_memo(run)).get("state"))
-
-
-async def _describe_earlier_run(
-    client: Client, refused: WorkflowExecutionDescription
-) -> WorkflowExecutionDescription | None:
-    """Return the job's own latest run; None if there is none but the refused start."""
-    runs = client.list_workflows(f'WorkflowId = "{refused.id}"', limit=MOST_RUNS)
-    earlier = [run async for run in runs if run.run_id != refused.run_id]
-    for run in sorted(earlier, key=lambda run: run.start_time, reverse=True):
-        if run.start_time <= refused.start_time and await _has_begun(run):
-            return await client.get_workflow_handle(run.id, run_id=run.run_id).describe()
-    return None
 
 
 async def view_job(
@@ -218,6 +223,11 @@ async def view_job(
         status = status_from_memo(kind, memo) if answer is None else _read_status(kind, answer)
         status.live = answer is not None
     status.job_id = job_id
+    raw = description.raw_description
+    attempts = raw.pending_workflow_task.attempt
+    version = raw.workflow_execution_info.most_recent_worker_version_stamp.build_id
+    if not (closed or status.live or memo or version or attempts > 1):
+        status.status = NOT_BEGUN
     if closed:
         status = await _add_closed_status(client, description, status)
     else:
@@ -230,7 +240,8 @@ async def view_job(
         run_id=description.run_id,
         ended=description.close_time,
         kind=kind,
-        attempts=description.raw_description.pending_workflow_task.attempt,
+        attempts=attempts,
+        version=version,
         events=description.history_length,
         queue=description.task_queue,
     )
@@ -239,8 +250,7 @@ async def view_job(
 def _read_status(kind: str, answer: dict[str, Any]) -> AnyStatus:
     """Return the answer of a worker, which may be newer and say more.
 
-    Raises:
-        UserError: It cannot be read.
+    Raises UserError: it cannot be read.
     """
     form = ProjectStatus if answer.get("project") else STATUSES[kind]
     try:
@@ -256,11 +266,7 @@ async def query_job_status(
     client: Client, job_id: str, seconds: float, run_id: str | None = None
 ) -> dict[str, Any] | None:
     """Return the result of the job's `status` query; None if no worker answered."""
-    handle = (
-        client.get_workflow_handle(job_id, run_id=run_id)
-        if run_id
-        else client.get_workflow_handle(job_id)
-    )
+    handle = client.get_workflow_handle(job_id, run_id=run_id)
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while (remaining := end - loop.time()) > 0:
@@ -364,3 +370,32 @@ def retry_delay_text(activity: PendingActivityInfo, now: datetime) -> str:
     delay = activity.next_attempt_schedule_time.ToDatetime(tzinfo=UTC) - now
     seconds = round(delay.total_seconds())
     return f" in {seconds} s" if seconds > 0 else ""
+
+
+TOO_LARGE = "Failure exceeds size limit."
+"""What the server puts before a failure whose stack traces it cuts."""
+
+
+def explain_job_failure(error: BaseException) -> str:
+    """Return why a job ended, from the innermost cause."""
+    if isinstance(error, WorkflowFailureError):
+        error = error.cause
+    while error.__cause__ is not None:
+        error = error.__cause__
+    text = " ".join(job_failure_message(error).split())
+    if isinstance(error, CancelledError):
+        return text if text and text != "Workflow cancelled" else "cancelled"
+    if isinstance(error, TerminatedError):
+        return f"terminated: {text}"
+    return text or type(error).__name__
+
+
+def job_failure_message(error: BaseException) -> str:
+    """Return a failure's message, or why it cannot be read. For a FailureError `str` would put the
+    type in front."""
+    if not isinstance(error, FailureError):
+        return str(error)
+    if isinstance(error, ServerError) and error.message == TOO_LARGE and error.cause:
+        return job_failure_message(error.cause)
+    why = error.failure and encrypted_payload_reason(error.failure.encoded_attributes)
+    return f"what it says cannot be read here: {why}" if why else error.message

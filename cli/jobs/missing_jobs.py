@@ -1,7 +1,5 @@
 """Whether a job was forgotten, according to this environment's workspaces root."""
 
-from __future__ import annotations
-
 from engine.root_location import workspaces_root
 
 

@@ -1,7 +1,5 @@
 """Prints an outline in a terminal: as lines, and as the view that `watch` repaints."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 
@@ -11,11 +9,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from cli.jobs.current_notices import render_current_notices
 from cli.jobs.job_view import JobView
 from cli.output import FAILED, OK, escape_controls, print_json, print_result
 from cli.trials.trial_outline import trial_outline
 from engine.program_names import name_running_program
+from protocol.current_notices import current_notice_lines
 from protocol.job_outline import job_outline
 from protocol.outline import CURRENT, MARKS, Outline, Section
 from protocol.project_outline import project_outline
@@ -36,7 +34,7 @@ _STYLES = {CURRENT: "bold", MARKS["completed"]: "dim"}
 
 def status_outline(status: AnyStatus) -> Outline:
     """Return the outline of a job, a project or a trial, with the notices that still matter."""
-    notices = render_current_notices(status)
+    notices = [name_running_program(line) for line in current_notice_lines(status)]
     if isinstance(status, ProjectStatus):
         return project_outline(status, notices)
     if isinstance(status, TrialStatus):
@@ -64,7 +62,8 @@ def job_outcome_lines(status: AnyStatus) -> list[str]:
     """Return how a closed job ended, in lines."""
     outline = status_outline(status)
     ending = f"{status.job_id} {outline.ending}" + (f": {status.error}" if status.error else "")
-    return [ending, *outline_lines(outline, OUTCOME)]
+    needed = ("needs",) if isinstance(status, ProjectStatus) else ()
+    return [ending, *outline_lines(outline, (*needed, *OUTCOME))]
 
 
 def job_status_line(status: AnyStatus) -> str:
@@ -82,7 +81,13 @@ def print_job_outcome(job: JobView, *, json: bool) -> int:
 
 
 def job_exit_code(job: JobView) -> int:
-    return OK if job.status.status == "completed" else FAILED
+    """Return 0 if all is done: a project with a blocked unit has not done all."""
+    status = job.status
+    is_done = status.status == "completed" and not (
+        isinstance(status, ProjectStatus)
+        and any(unit.status != "completed" for unit in status.units)
+    )
+    return OK if is_done else FAILED
 
 
 def _section_lines(section: Section) -> list[str]:

@@ -1,20 +1,20 @@
 """Follows a job until it ends: a live view on a terminal, else a line per change."""
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
+from temporalio.api.common.v1 import WorkflowExecution as ExecutionId
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import Client
 
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.outline_text import job_status_line, render_live_view, status_outline
-from cli.jobs.recent_events import fetch_recent_steps
 from cli.output import print_json_line, print_note
 
 INTERVAL_SECONDS = 0.5
@@ -68,7 +68,7 @@ class LiveScreen:
         self._place = ("", 0)
         """The run, and the number of events in it, at which the steps were read."""
 
-    def __enter__(self) -> LiveScreen:
+    def __enter__(self) -> "LiveScreen":
         self.live.start()
         return self
 
@@ -98,10 +98,10 @@ async def follow_job(
     Raises:
         UserError: There is no such job.
     """
-    loop, known, asked = asyncio.get_running_loop(), None, 0.0
+    loop, known, queried_at = asyncio.get_running_loop(), None, 0.0
     while True:
-        if loop.time() - asked >= QUERY_SECONDS:
-            known, asked = None, loop.time()
+        if loop.time() - queried_at >= QUERY_SECONDS:
+            known, queried_at = None, loop.time()
         known = job_view = await view_job(client, job_id, known=known)
         await screen.show(client, job_view)
         if job_view.closed or (until_waiting and job_view.status.waiting):
@@ -127,3 +127,37 @@ def noting_interrupt(job_id: str) -> Iterator[None]:
     except asyncio.CancelledError:
         print_note(f"no longer watched; {job_id} goes on")
         raise
+
+
+_STEPS = (
+    "activity_task_scheduled_event_attributes",
+    "marker_recorded_event_attributes",
+    "timer_started_event_attributes",
+)
+"""Events of a step: regular activity, local activity, durable timer."""
+
+
+async def fetch_recent_events(client: Client, job_id: str, limit: int) -> Sequence[HistoryEvent]:
+    """Return the end of the job's history, newest first."""
+    page = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=ExecutionId(workflow_id=job_id),
+            maximum_page_size=limit,
+        )
+    )
+    return page.history.events
+
+
+async def fetch_recent_steps(
+    client: Client, job_id: str, limit: int = 6
+) -> list[tuple[datetime, str]]:
+    """Return times and one-line summaries of the job's newest steps, oldest first."""
+    events: list[tuple[datetime, str]] = []
+    for event in await fetch_recent_events(client, job_id, 60):
+        # Later events of a step repeat its summary.
+        begins = event.WhichOneof("attributes") in _STEPS
+        if begins and event.user_metadata.HasField("summary") and len(events) < limit:
+            decoded = await client.data_converter.decode([event.user_metadata.summary])
+            events.append((event.event_time.ToDatetime(tzinfo=UTC), str(decoded[0])))
+    return events[::-1]

@@ -1,7 +1,5 @@
 """Reads a project's repository: its product, its own files, and its commits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Numbers of the report's charts, as shares of 100; the template draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import yaml
+from pydantic import Field, ValidationError
+
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, LogEntry
 from activities.job.commit_messages import adds_reply, begins_fork, begins_phase
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
+from activities.toolkit.path_ownership import is_work_path
 from activities.tools.shell_command import LOG
 from cli.job_files import checkpoint_reader
 from cli.job_files.checkpoint_reader import read_checkpoint_log
 from cli.jobs.job_view import JobView
 from cli.output import UserError
-from cli.report.archive_pages import ArchivePage, read_archive_pages
 from cli.report.failing_commands import failing_commands
 from cli.report.report_content import MOST_PHASES
-from config.schema.agent_sections import Verifier
+from config.schema.work_checks import Verifier
+from config.yaml_files import YAML
+from protocol.data_model import Data
 from protocol.endings import COMPLETION_FILE, JobResult
 from protocol.job_state import JobState
 from protocol.phase import Phase
@@ -63,6 +68,10 @@ class CheckpointFacts:
     """Commands whose last run failed."""
     open_plan_phases: list[tuple[str, str]] = field(default_factory=list)
     """Open phases of the plan: label, such as `Phase 2`, and name."""
+    has_work: bool = True
+    """Whether the job changed files of the work, or had an effect that an item rests on."""
+    has_claim: bool = False
+    """Whether an item rests on what the agent says that it looked at."""
     breaks_off: bool = False
     """Whether earlier steps are damaged or missing here."""
 
@@ -82,6 +91,7 @@ def collect_checkpoint_facts(store: Checkpoints, commit: str) -> CheckpointFacts
     ]
     known: dict[str, frozenset[str]] = {}
     plan = parse_plan(newest.read_text("plan.md"))
+    evidence = [item.evidence for item in newest.state.scope if item.evidence]
     return CheckpointFacts(
         state=newest.state,
         model=newest.config.model.name,
@@ -102,6 +112,9 @@ def collect_checkpoint_facts(store: Checkpoints, commit: str) -> CheckpointFacts
         failing=failing_commands(newest.read_text(LOG)),
         plan=_checkpoint_plan_lines(newest.read_text("plan.md")),
         open_plan_phases=[(f"Phase {phase.number}", phase.name) for phase in plan if phase.is_open],
+        has_work=any(each.calls or each.kind == "person" for each in evidence)
+        or any(is_work_path(entry.path) for entry in newest.changes.walk()),
+        has_claim=any(each.claim for each in evidence),
         breaks_off=log[0] is full_log[0] and store.lacks_parent(log[0].id),
     )
 
@@ -153,3 +166,50 @@ def read_checkpoint_facts(job_id: str, job_view: JobView | None) -> CheckpointFa
         raise UserError(
             f"a checkpoint of {job_id} is damaged or not in this store: {error}"
         ) from None
+
+
+PAGE_BYTES = 500_000
+
+
+class PageTodo(Data):
+    """A todo of a phase that has ended."""
+
+    id: int = 0
+    status: str = ""
+
+
+class ArchivePage(Data):
+    """A phase's archive page, as far as the report reads it."""
+
+    outcome: str
+    undone: bool = False
+    issue: str = ""
+    by: str = ""
+    todos: list[PageTodo] = Field(default_factory=list)
+
+    @property
+    def completed(self) -> frozenset[int]:
+        """Ids of the todos that are done."""
+        return frozenset(todo.id for todo in self.todos if todo.status == "completed")
+
+    @property
+    def not_needed(self) -> int:
+        return sum(todo.status == "not needed" for todo in self.todos)
+
+
+def read_archive_pages(files: Files) -> dict[int, ArchivePage]:
+    """Return archive pages by phase number, without those of phases that have not ended."""
+    pages: dict[int, ArchivePage] = {}
+    if files.entry("archive") is None:
+        return pages
+    entries = [entry for entry in files.children("archive") if entry.path.endswith(".yaml")]
+    for entry in entries[-MOST_PHASES:]:
+        number = entry.path.removeprefix("archive/phase_").removesuffix(".yaml")
+        if not number.isdecimal() or entry.size > PAGE_BYTES:
+            continue
+        try:
+            data = yaml.load(files.read(entry.path).decode(), YAML)
+            pages[int(number)] = ArchivePage.model_validate(data, extra="ignore")
+        except (ValueError, ValidationError, yaml.YAMLError):
+            continue
+    return pages

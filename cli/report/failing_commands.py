@@ -1,7 +1,5 @@
 """Commands that a job ran, from the system's log. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Known ways in which jobs go wrong, as pure functions over a job's figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,16 +10,21 @@ from protocol.short_text import count_noun, one_line
 OFTEN = 3
 """Number of refusals of one kind that count as repeated."""
 SURE, UNSURE = 0.8, 0.5
+MOSTLY, MANY_CALLS = 0.9, 20
+"""Share of model calls, of at least that many, from which a job mostly plans."""
 MOST_DETAILS = 10
 UNSEEN_DAYS = timedelta(days=7)
 """Age from which a trace that nobody was shown is worth a look."""
 REASON_CHARACTERS = 140
 
 
-def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
-    """Find consecutive strategic phases.
+def planning_only_pattern(phases: Sequence[PhaseLine], *, has_work: bool = True) -> Pattern:
+    """Find consecutive strategic phases, and jobs in which next to nothing else was done.
 
     The final one verifies, and one that a person sent back is not the agent's doing.
+
+    Args:
+        has_work: Whether the job changed the work, or had an effect outside.
     """
     runs: list[list[PhaseLine]] = [[]]
     for phase in phases:
@@ -32,21 +35,29 @@ def planning_only_pattern(phases: Sequence[PhaseLine]) -> Pattern:
     long = [run for run in runs if len(run) > 1]
     calls = sum(phase.model_calls for phase in phases)
     strategic = sum(phase.model_calls for phase in phases if phase.kind == "strategic")
+    mostly = calls >= MANY_CALLS and strategic >= MOSTLY * calls
+    share = f"{strategic} of {count_noun(calls, 'model call')} planned"
+    details = [] if has_work or not calls else [f"no file of the work changed; {share}"]
+    if mostly and has_work:
+        details.append(share)
     longest = max((len(run) for run in runs), default=0)
     figure = f"at most {longest} strategic in a row"
     return Pattern(
         name="planning_only",
         title="Phases that only plan",
         figure=figure + (f"; {strategic / calls:.0%} of model calls plan" if calls else ""),
-        found=bool(long),
+        found=bool(long or details),
         meaning=(
-            "Strategic phases in a row mean that plans were replaced before anything was done by "
-            "them: the work may be too vague for the agent, or a gate refuses what it plans."
+            "Plans were replaced before anything was done by them, or took nearly all of the job: "
+            "the work may be too vague for the agent, or a gate refuses what it plans."
         ),
         details=[
-            f"phases {run[0].number} to {run[-1].number}: "
-            + ", ".join(phase.purpose for phase in run)
-            for run in long[:MOST_DETAILS]
+            *details,
+            *(
+                f"phases {run[0].number} to {run[-1].number}: "
+                + ", ".join(phase.purpose for phase in run)
+                for run in long[:MOST_DETAILS]
+            ),
         ],
     )
 
@@ -165,8 +176,9 @@ def premature_completion_pattern(open_ones: Sequence[str], refused: int | None) 
         figure=f"{int(bool(open_ones))} let through{counted}",
         found=bool(open_ones),
         meaning=(
-            "What is open or missing at the last checkpoint of a completed job, and not named with "
-            "a reason as unresolved, should have kept it from ending."
+            "What is open, missing or judged unmet at the last checkpoint of a completed job, and "
+            "not named with a reason as unresolved, should have kept it from ending; so should it "
+            "that nothing was done."
         ),
         details=list(open_ones[:MOST_DETAILS]),
     )

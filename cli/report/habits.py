@@ -1,7 +1,5 @@
 """Recurring mistakes by pattern, over jobs in chronological order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Events are read page by page and not kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """A report as a single HTML file: no scripts, nothing external, readable in print."""
 
-from __future__ import annotations
-
 import hashlib
 from base64 import b64encode
 from importlib.resources import files

@@ -1,18 +1,17 @@
 """The report of a job, composed from its history, its checkpoints and the store."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 from temporalio.client import Client
 
+from activities.checkpoints import Files, FilesError, PathRefused
+from activities.job.deliverables import is_named_unresolved
 from cli.jobs.job_view import JobView
 from cli.report import failure_patterns
 from cli.report.checkpoint_facts import CheckpointFacts, PhaseStart
-from cli.report.claim_proofs import list_proofs
-from cli.report.deliverables import list_deliverables, unexplained_open_work
 from cli.report.refusals import merge_refusals
 from cli.report.report_content import (
     BARS,
@@ -21,14 +20,16 @@ from cli.report.report_content import (
     Figures,
     Pattern,
     PhaseLine,
+    Proof,
     RefusalLine,
     Report,
 )
 from cli.report.report_store_reader import ReportStoreReader
 from cli.report.sanitize import sanitize_data, sanitize_line, sanitize_model
-from cli.report.tally import Tally, fold_step_bars, tally_history
+from cli.report.tally import Passed, Tally, fold_step_bars, tally_history
 from engine.web_ui import answering_web_ui_link
-from protocol.endings import JobResult
+from protocol.endings import COMPLETION_FILE, JobResult
+from protocol.phase import Phase
 from protocol.status import JobStatus, state_fields
 from protocol.usage import Usage
 
@@ -40,6 +41,7 @@ BROKEN = (
     "The job's first checkpoints are damaged or not in this store: what they tell begins later."
 )
 NO_WORKER = "No worker answered: the last state on record is shown, nudges are not known."
+NOTHING_DONE = "nothing was done: no file of the work changed, and no item rests on a look"
 
 
 def compose_job_report(
@@ -73,7 +75,7 @@ def compose_job_report(
         phases=[_compose_phase_line(began, facts, tally) for began in facts.phase_starts],
         waits=tally.waits if tally else [],
         evidence=list_proofs(facts, tally if complete else None, status.status)[-MOST_LISTED:],
-        deliverables=_compose_deliverables(facts, status.result),
+        deliverables=[sanitize_model(each) for each in list_deliverables(facts, status.result)],
         traces=[sanitize_data(trace) for trace in traces[:MOST_LISTED]],
         remarks=_compose_report_remarks(job_view, facts, complete=complete, traces=len(traces)),
     )
@@ -111,10 +113,6 @@ def _compose_job_status(job_id: str, job_view: JobView | None, facts: Checkpoint
         **state_fields(facts.state, ended=result is not None),
     }
     return sanitize_model(known.model_copy(update=newer))
-
-
-def _compose_deliverables(facts: CheckpointFacts, result: JobResult | None) -> list[Deliverable]:
-    return [sanitize_model(deliverable) for deliverable in list_deliverables(facts, result)]
 
 
 def _compose_phase_line(
@@ -169,7 +167,7 @@ def _compose_job_figures(status: JobStatus, tally: Tally | None, facts: Checkpoi
     used, result = status.usage, status.result
     if used == Usage():
         used = tally.usage if tally else result.usage if result else used
-    asked = status.clarification.used if status.live else None
+    questions = status.clarification.used if status.live else None
     return Figures(
         phases=facts.state.phase.number
         if not facts.phase_starts
@@ -178,7 +176,7 @@ def _compose_job_figures(status: JobStatus, tally: Tally | None, facts: Checkpoi
         rewinds=status.rewinds or (result.rewinds if result else 0) or facts.state.rewinds,
         refusals=status.refusals,
         nudges=status.nudges if status.live else None,
-        clarifications=tally.questions if tally and asked is None else asked,
+        clarifications=tally.questions if tally and questions is None else questions,
         retries=tally.retries if tally else None,
         **used.model_dump(),
     )
@@ -215,7 +213,7 @@ def _compose_failure_patterns(
     plans = [(began.phase.number, began.plan) for began in facts.phase_starts]
     shown = [
         failure_patterns.premature_completion_pattern(still_open, figures.completions_refused),
-        failure_patterns.planning_only_pattern(phases),
+        failure_patterns.planning_only_pattern(phases, has_work=facts.has_work),
         failure_patterns.swinging_plans_pattern(
             [*plans, (facts.state.phase.number, facts.plan)],
             {phase.number for phase in phases if phase.undone},
@@ -275,3 +273,127 @@ async def build_job_report(
     return compose_job_report(
         job_view.id, job_view, tally, facts, traces, now=now, complete=complete, link=link
     )
+
+
+def list_deliverables(facts: CheckpointFacts, result: JobResult | None) -> list[Deliverable]:
+    """Inspect the declared deliverables; for a running job, the files in `output/`."""
+    if result and result.deliverables:
+        paths = result.deliverables
+    else:
+        has_output = facts.files.entry("output") is not None
+        entries = facts.files.walk("output") if has_output else iter(())
+        paths = [
+            entry.path
+            for entry in entries
+            if entry.kind == "file" and entry.path != COMPLETION_FILE
+        ]
+    return [_inspect_deliverable(facts.files, path) for path in paths[:MOST_LISTED]]
+
+
+def unexplained_open_work(facts: CheckpointFacts, result: JobResult | None) -> list[str]:
+    """Return what was open, missing or unmet when a job completed, and is not explained in
+    `unresolved`; and that nothing was done.
+    """
+    entries, state = result.unresolved if result else [], facts.state
+    # Where `job_complete` is the end of a list, it completes the list.
+    ended = f"Phase {state.phase.plan_position}" if state.phase.ends_job else ""
+    phases = [
+        f"{label}: {name} is open in plan.md"
+        for label, name in facts.open_plan_phases
+        if label != ended and not is_named_unresolved(label, name, entries)
+    ]
+    items = [
+        f"item {item.id} is open: {item.text}"
+        for item in (state.open_scope if ended else state.open_items)
+        if not is_named_unresolved(item.id, item.text, entries)
+    ]
+    missing = [
+        f"{deliverable.path}: {deliverable.problem}"
+        for deliverable in list_deliverables(facts, result)
+        if deliverable.problem
+    ]
+    unmet = [
+        f"item {row.id} was judged unmet: {row.finding or row.statement}"
+        for row in (result.contract if result else [])
+        if row.verdict == "unmet" and not row.is_accepted and not row.reason
+    ]
+    idle = [] if facts.has_work or facts.has_claim else [NOTHING_DONE]
+    return [*phases, *items, *missing, *unmet, *idle]
+
+
+def _inspect_deliverable(files: Files, path: str) -> Deliverable:
+    try:
+        entry = files.entry(path)
+        if entry is None:
+            return Deliverable(path=path, files=0, problem="does not exist")
+        if entry.kind != "folder":
+            size = entry.size
+            return Deliverable(path=path, bytes=size, problem="" if size else "is empty")
+        inside = [inner for inner in files.walk(entry.path) if inner.kind == "file"]
+    except (FilesError, PathRefused) as problem:
+        return Deliverable(path=path, files=0, problem=str(problem))
+    size = sum(inner.size for inner in inside)
+    return Deliverable(
+        path=path, bytes=size, files=len(inside), problem="" if inside else "is an empty folder"
+    )
+
+
+JUDGE = "the judge said yes"
+REVIEW = "the review found nothing unmet"
+
+
+def list_proofs(facts: CheckpointFacts, tally: Tally | None, status: str) -> list[Proof]:
+    """Return verified claims by phase, without phases that a rewind undid.
+
+    Args:
+        facts: Facts from the job's checkpoints.
+        tally: Tally of the whole history; None if unknown, and then the ends of phases and the job
+            are left out.
+        status: The job's status.
+    """
+    proofs: list[Proof] = []
+    for began in facts.phase_starts:
+        page = facts.pages.get(began.phase.number)
+        if page and page.undone:
+            continue
+        running = began.phase.number == facts.state.phase.number
+        phase = facts.state.phase if running else began.phase
+        done = page.completed if page else frozenset(t.id for t in phase.todos if t.done)
+        proofs += _todo_claim_proofs(phase, done)
+        ended = bool(page and page.outcome == "completed") or (running and status == "completed")
+        if tally and ended:
+            proofs += _ending_claim_proofs(phase, facts, tally.passed, ends_job=running)
+    return proofs
+
+
+def _todo_claim_proofs(phase: Phase, done: frozenset[int]) -> Iterator[Proof]:
+    for todo in phase.todos:
+        if todo.done_when and todo.id in done:
+            yield Proof(
+                phase=phase.number,
+                claim=sanitize_line(f"todo {todo.id}: {todo.content}"),
+                held=sanitize_line(todo.done_when.line),
+                by="done_when",
+            )
+
+
+def _ending_claim_proofs(
+    phase: Phase, facts: CheckpointFacts, passed: list[Passed], *, ends_job: bool
+) -> Iterator[Proof]:
+    """Return those who accepted an end at their last check, as proofs."""
+    claim = "the job is complete" if ends_job else f"phase {phase.number} is done"
+    last = {each.by: each for each in passed if each.phase == phase.number}
+    if guards := last.get("guards"):
+        for verifier in facts.verifiers:
+            runs_here = ends_job or phase.kind in verifier.phases
+            if runs_here and verifier.name != guards.bypassed:
+                yield Proof(
+                    phase=phase.number,
+                    claim=claim,
+                    held=sanitize_line(f"{verifier.name}: `{verifier.command}` ended with 0"),
+                    by="verifier",
+                )
+    if "judge" in last:
+        yield Proof(phase=phase.number, claim=claim, held=JUDGE, by="judge")
+    if "review" in last and ends_job:
+        yield Proof(phase=phase.number, claim=claim, held=REVIEW, by="review")

@@ -1,7 +1,5 @@
 """Derives who refused a call from its result, as pure functions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from cli.report.history import ActivityResult

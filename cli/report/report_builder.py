@@ -1,7 +1,5 @@
 """Builds the report of a job, of a project with its jobs, or of a trial."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from temporalio.client import Client
@@ -25,8 +23,7 @@ NOT_ALL_USED = "No worker answered: what runs used that did not complete is not 
 async def build_report(client: Client, job_id: str) -> AnyReport:
     """Return the report of a job, running or closed, of a project with its jobs, or of a trial.
 
-    Raises:
-        UserError: There is no such job, or its checkpoints are not in this environment.
+    Raises UserError: there is no such job, or its checkpoints are not in this environment.
     """
     store = ReportStoreReader()
     try:
@@ -67,7 +64,7 @@ def compose_trial_report(
 ) -> TrialReport:
     """Return the report of a trial, under way or over, from what was read."""
     status = sanitize_model(status)
-    begun = [run.job for run in status.runs if run.status not in ("pending", "unstarted")]
+    begun_jobs = [run.job for run in status.runs if run.status not in ("pending", "unstarted")]
     return TrialReport(
         status=status,
         started=view.started,
@@ -75,7 +72,7 @@ def compose_trial_report(
         read=datetime.now(UTC),
         link=link,
         configurations=summarise_trial_runs(status.runs),
-        links={job: job_web_ui_link(job, namespace) or "" for job in begun} if link else {},
+        links={job: job_web_ui_link(job, namespace) or "" for job in begun_jobs} if link else {},
         remarks=[] if view.live else [NOT_ALL_USED if status.runs else UNKNOWN],
     )
 

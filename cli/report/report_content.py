@@ -5,8 +5,6 @@ without characters that control a terminal or reverse text. Times are UTC; money
 table's currency.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 
@@ -113,7 +111,6 @@ class RefusalLine(Data):
     tool: str = ""
     count: int
     reason: str = ""
-    """Reason of the newest refusal."""
     first_step: int | None = None
     last_step: int | None = None
 

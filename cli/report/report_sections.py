@@ -1,7 +1,5 @@
 """The sections of a job's page that its history, its checkpoints and the store tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -23,11 +21,11 @@ def deliverables_section(report: Report) -> Section:
     """The deliverables with their sizes; those that do not count stand out."""
     rows = [
         Row(
-            one.path,
-            cells=(one.path, format_number(one.files), format_size(one.bytes), one.problem),
-            is_detail=not one.problem,
+            each.path,
+            cells=(each.path, format_number(each.files), format_size(each.bytes), each.problem),
+            is_detail=not each.problem,
         )
-        for one in report.deliverables
+        for each in report.deliverables
     ]
     return Section("deliverables", "Deliverables", "", tuple(rows), ("Path", "Files", "Size", ""))
 

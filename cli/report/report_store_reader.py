@@ -1,7 +1,5 @@
 """Reads the store for reports: traces, and habits found from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar

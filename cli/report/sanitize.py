@@ -1,7 +1,5 @@
 """Makes foreign text safe to show."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from activities.redaction.secrets import redact

@@ -1,7 +1,5 @@
 """Sums over a job's events; of constant size except for one bar per model call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -80,7 +78,8 @@ class Tally:
             )
         if event.activity == "model_call":
             self._reply_guard = str(event.result.get("guard") or "")
-            used.sent_calls = len(event.result.get("calls") or []) + _tally_dropped_calls(event)
+            dropped = int(event.result.get("dropped") or 0)
+            used.sent_calls = len(event.result.get("calls") or []) + dropped
             self._add_step(used)
             self._add_refusal(derive_reply_refusal(event), spent)
         elif "ok" in event.result and not event.result.get("asks"):
@@ -156,11 +155,6 @@ class Tally:
             running = None
         if word == "waiting" and running is None and len(self.waits) < MOST_WAITS:
             self.waits.append(Wait(reason=sanitize_line(reason, 40), started=moment))
-
-
-def _tally_dropped_calls(result: ActivityResult) -> int:
-    """Return the number of calls beyond the limit per reply."""
-    return int(result.result.get("dropped") or 0)
 
 
 def _tally_call_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:

@@ -1,7 +1,5 @@
 """Formats of values in a report's page."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cli.output import UserError, print_note
 from cli.root_access import run_with_root
+from protocol.short_text import table_cell
 
 if TYPE_CHECKING:
     from activities.checkpoints import Root
-    from activities.documents import Page
+    from activities.documents.pages import Page
     from activities.requirements.graph.neighbours import Relations
     from activities.requirements.requirement_store import StoredRequirement
 
@@ -18,34 +19,36 @@ if TYPE_CHECKING:
 def export_marked_document(entries: list[StoredRequirement], document: str) -> str:
     """Return the document's text with the requirements marked, as HTML.
 
-    Raises:
-        UserError: The requirements are from several documents, or its text is no longer there.
+    Raises UserError: the requirements are from several documents, or its text is no longer there.
     """
     from activities.requirements.marked_document import mark_document  # noqa: PLC0415 - loads the activities
 
     cited = Counter(
-        (entry.requirement.job, entry.requirement.source)
+        (entry.requirement.job, citation.document)
         for entry in entries
-        if entry.requirement.source.endswith(document)
+        for citation in entry.requirement.citations
+        if citation.document.endswith(document)
     )
     if not cited:
         raise UserError("--format html: no requirement to mark; name a document with --document")
-    names = {source for _, source in cited}
+    names = {name for _, name in cited}
     if len(names) > 1:
         raise UserError(
             f"--format html: one document at a time, with --document: {', '.join(sorted(names))}"
         )
     (job, name), _ = cited.most_common(1)[0]
-    pages, statement = run_with_root(lambda root: _read_document(root, job, name))
-    return mark_document(
-        name, pages, [each for each in entries if each.requirement.source == name], statement
-    )
+    pages, statement = run_with_root(lambda root: _read_cited_pages(root, job, name))
+    of_document = [
+        each for each in entries if any(c.document == name for c in each.requirement.citations)
+    ]
+    return mark_document(name, pages, of_document, statement)
 
 
-def _read_document(root: Root, job: str, name: str) -> tuple[list[Page], str]:
+def _read_cited_pages(root: Root, job: str, name: str) -> tuple[list[Page], str]:
     """Return a document's pages from the job's folder, and what is said of its completeness."""
-    from activities.documents import DocumentError, parse_pages, read_document_bounded  # noqa: PLC0415
-    from activities.documents.input_documents import input_document_text_name  # noqa: PLC0415
+    from activities.documents.bounded_reader import read_document_bounded  # noqa: PLC0415
+    from activities.documents.pages import DocumentError, parse_pages  # noqa: PLC0415
+    from activities.job.input_documents import input_document_text_name  # noqa: PLC0415
 
     folder = root.workspace(job)
     try:
@@ -108,7 +111,7 @@ def export_matrix(entries: list[StoredRequirement]) -> str:
             "; ".join(map(_relation_words, fulfils)) or "nothing",
             "; ".join(map(_relation_words, others)),
         ]
-        lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+        lines.append(f"| {' | '.join(map(table_cell, cells))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -117,7 +120,3 @@ def _relation_words(relation: dict[str, Any]) -> str:
     name = "" if relation["relation"] == "FULFILLED_BY" else f"{relation['relation']} "
     degree = f" ({relation['degree']})" if relation.get("degree") else ""
     return f"{name}{end}{degree}"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")

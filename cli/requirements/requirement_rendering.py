@@ -32,7 +32,7 @@ def _requirement_status_word(entry: StoredRequirement) -> str:
 
 
 def requirement_page(entry: StoredRequirement) -> str:
-    from activities.requirements.text.wording import wording_remarks  # noqa: PLC0415 - loads the activities
+    from activities.requirements.text.meaning import wording_remarks  # noqa: PLC0415 - loads the activities
 
     requirement = entry.requirement
     lines = [
@@ -72,18 +72,6 @@ def requirement_page(entry: StoredRequirement) -> str:
 
 def requirement_json(entry: StoredRequirement) -> dict[str, Any]:
     requirement = entry.requirement
-    return {
-        "ref": requirement.ref,
-        **requirement.content,
-        "job": requirement.job,
-        "source_id": requirement.source_id,
-        "suspect": entry.suspect,
-        "owner": entry.owner,
-        "decided_by": entry.decided_by,
-        "reasons": entry.reasons,
-        "withdrawn": entry.withdrawn,
-        "withdrawn_by": entry.withdrawn_by,
-        "withdrawn_why": entry.withdrawn_why,
-        "restored_by": entry.restored_by,
-        "restored_why": entry.restored_why,
-    }
+    told = {name: value for name, value in vars(entry).items() if name != "requirement"}
+    own = {"ref": requirement.ref, "job": requirement.job, "source_id": requirement.source_id}
+    return {**own, **requirement.content, **told}

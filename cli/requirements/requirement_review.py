@@ -6,52 +6,69 @@ from typing import TYPE_CHECKING, Literal
 
 from cli.output import OK, UserError, print_json, print_note, print_result
 from cli.root_access import run_with_root
+from cli.signals.signal_sending import signal_sender_name
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from activities.checkpoints import Root
 
-Review = Literal["accept", "reject", "assign"]
+Review = Literal["accept", "reject", "assign", "withdraw", "restore"]
 
 
 def review_requirements(action: Review, names: list[str], reason: str, by: str, json: bool) -> int:
-    """Accept, reject or assign requirements. Raises UserError if nothing was changed."""
-    from activities.requirements import requirement_review  # noqa: PLC0415 - loads the activities
+    """Change requirements by a person's word. Raises UserError if nothing was changed."""
+    from activities.requirements import requirement_withdrawal as withdrawal  # noqa: PLC0415 - loads the activities
+    from activities.requirements import validation_claims  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from activities.stores.store_errors import StoreRefusedError  # noqa: PLC0415
 
-    if action == "reject" and not reason:
-        raise UserError("requirements reject: give --reason, which stays in the store")
+    if action in ("reject", "withdraw", "restore") and not reason:
+        raise UserError(f"requirements {action}: give --reason, which stays in the store")
+    sender = signal_sender_name()
 
-    def review(root: Root) -> tuple[list[str], list[str]]:
+    def change_one(connection: Connection, name: str) -> str:
+        if action == "withdraw":
+            return withdrawal.withdraw_requirement(connection, name, sender, reason)
+        if action == "restore":
+            return withdrawal.restore_requirement(connection, name, sender, reason)
+        return validation_claims.review_requirement(connection, name, action, by or sender, reason)
+
+    done = {"withdraw": "withdrawn", "restore": "restored"}.get(action, "changed")
+
+    def change_all(root: Root) -> tuple[list[str], list[str]]:
         try:
             outcomes = RelationalStore(root).run(
-                lambda c: [
-                    requirement_review.review_requirement(c, name, action, by, reason)
-                    for name in names
-                ]
+                lambda connection: [change_one(connection, name) for name in names]
             )
         except StoreRefusedError as refusal:
-            raise UserError(f"nothing is changed: {refusal}") from None
-        accepted, rejected = (names if action == each else [] for each in ("accept", "reject"))
-        return outcomes, follow_in_graph(root, accepted, rejected)
+            raise UserError(f"nothing is {done}: {refusal}") from None
+        gone = names if action == "reject" else []
+        if action == "withdraw":
+            each = zip(names, outcomes, strict=True)
+            gone = [name for name, was in each if was == "accepted"]
+        return outcomes, _follow_in_graph(root, names if action == "accept" else [], gone)
 
-    outcomes, remarks = run_with_root(review)
+    outcomes, remarks = run_with_root(change_all)
+    by_name = dict(zip(names, outcomes, strict=True))
     if json:
-        print_json(dict(zip(names, outcomes, strict=True)))
+        withdrawn = {"withdrawn": names, "remarks": remarks}
+        restored = {"restored": by_name}
+        print_json({"withdraw": withdrawn, "restore": restored}.get(action, by_name))
         return OK
-    for name, outcome in zip(names, outcomes, strict=True):
-        print_result(f"{name} is {outcome}")
+    for name, outcome in by_name.items():
+        said = {"withdraw": "withdrawn", "restore": f"restored: {outcome}"}.get(action, outcome)
+        print_result(f"{name} is {said}")
     for remark in remarks:
         print_note(remark)
     return OK
 
 
-def follow_in_graph(root: Root, accepted: list[str], gone: list[str]) -> list[str]:
+def _follow_in_graph(root: Root, accepted: list[str], gone: list[str]) -> list[str]:
     """Put accepted requirements into the graph and remove others; return remarks if that fails."""
-    from activities.requirements.graph import graph_writes  # noqa: PLC0415 - loads the activities
+    from activities.requirements.graph import graph_writes, open_graph  # noqa: PLC0415 - loads the activities
     from activities.requirements.graph.cypher import drop_node_cypher, put_node_cypher  # noqa: PLC0415
     from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError  # noqa: PLC0415
-    from activities.requirements.graph.selection import open_graph  # noqa: PLC0415
     from activities.stores.relational_store import RelationalStore  # noqa: PLC0415
     from config.agent_files import load_agent  # noqa: PLC0415
 
@@ -81,21 +98,15 @@ def show_version_difference(names: list[str], *, json: bool) -> int:
 
     if len(names) != 2:
         raise UserError("requirements diff: name two jobs, the earlier and the later one")
-    found = run_with_root(
+    unchanged, suspect, new = run_with_root(
         lambda root: RelationalStore(root).read(lambda c: version_difference(c, *names))
     )
     if json:
-        print_json(
-            {
-                "unchanged": found.unchanged,
-                "suspect": dict(found.suspect),
-                "new": [each.ref for each in found.new],
-            }
-        )
+        print_json({"unchanged": unchanged, "suspect": suspect, "new": list(new)})
         return OK
-    print_result(f"unchanged: {len(found.unchanged):,}")
-    for name, why in found.suspect:
+    print_result(f"unchanged: {len(unchanged):,}")
+    for name, why in suspect.items():
         print_result(f"{name} · {why}")
-    for each in found.new:
-        print_result(f"{each.ref} · new · {each.text}")
+    for name, text in new.items():
+        print_result(f"{name} · new · {text}")
     return OK

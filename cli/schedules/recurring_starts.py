@@ -1,16 +1,20 @@
 """Temporal schedules that start jobs and projects again and again."""
 
-from __future__ import annotations
-
 import asyncio
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from temporalio.client import (
+    Client,
     Schedule,
+    ScheduleActionExecution,
+    ScheduleActionExecutionStartWorkflow,
+    ScheduleActionResult,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
+    ScheduleDescription,
     ScheduleHandle,
     ScheduleInfo,
     ScheduleIntervalSpec,
@@ -25,7 +29,6 @@ from temporalio.service import RPCError, RPCStatusCode
 from cli.jobs.job_memo import JOB, PROJECT
 from cli.output import UserError
 from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
-from cli.schedules.schedule_lookup import schedule_started_jobs, schedule_starts_workflow
 from engine.connection import connect_client, task_queue
 
 TRIGGER_SECONDS = 5.0
@@ -49,10 +52,6 @@ class RecurringStart:
     """Next start as ISO 8601 in UTC; empty if paused."""
     last: str
     """Id of the newest job it started."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields for `--json` and for tables."""
-        return asdict(self)
 
 
 async def create_recurring_start(
@@ -159,3 +158,36 @@ async def _recurring_trigger_outcome(handle: ScheduleHandle, before: ScheduleInf
             return f"started {jobs[-1]}"
         await asyncio.sleep(0.1)
     return ""
+
+
+def schedule_starts_workflow(description: ScheduleDescription, kinds: Container[str]) -> bool:
+    """Return whether a schedule starts a workflow of one of these types."""
+    action = description.schedule.action
+    return isinstance(action, ScheduleActionStartWorkflow) and action.workflow in kinds
+
+
+def schedule_started_jobs(
+    actions: Iterable[ScheduleActionResult | ScheduleActionExecution],
+) -> list[str]:
+    """Return the ids of the jobs that a schedule's actions have started."""
+    executions = (
+        each.action if isinstance(each, ScheduleActionResult) else each for each in actions
+    )
+    return [
+        execution.workflow_id
+        for execution in executions
+        if isinstance(execution, ScheduleActionExecutionStartWorkflow)
+    ]
+
+
+async def find_schedule_notice(client: Client, name: str, kinds: Container[str]) -> str:
+    """Return that a name is that of a schedule, and its newest job; empty if it is not."""
+    try:
+        description = await client.get_schedule_handle(name).describe()
+    except RPCError:
+        return ""
+    if not schedule_starts_workflow(description, kinds):
+        return ""
+    jobs = schedule_started_jobs(description.info.recent_actions)
+    newest = f"its newest job is {jobs[-1]}" if jobs else "it has started no job yet"
+    return f"{name} is a schedule, which `starter.py schedules` pauses and removes; {newest}"

@@ -1,7 +1,5 @@
 """Intervals as people type them: `30m`, `6h`, `1d`."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from cli.output import UserError

@@ -1,7 +1,5 @@
 """Schedules of our own workflows, which learn and forget."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from temporalio.client import (

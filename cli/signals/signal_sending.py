@@ -1,7 +1,5 @@
 """Sends a signal to a job and says what came of it."""
 
-from __future__ import annotations
-
 import asyncio
 import getpass
 import socket

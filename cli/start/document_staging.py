@@ -1,7 +1,5 @@
 """Passes local documents to the worker through the workspaces root, which both can access."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -23,7 +21,6 @@ def stage_documents(
 
     Args:
         documents: Paths and URLs as typed.
-        root: The workspaces root.
         limit: Maximum document size in bytes.
         remote: Remote that also receives the files, for workers on other hosts.
 

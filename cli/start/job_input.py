@@ -1,7 +1,5 @@
 """Turns the user's arguments into the plain JSON input of a job."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

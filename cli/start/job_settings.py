@@ -1,7 +1,5 @@
 """Settings of a start: overrides of the agent's configuration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -39,8 +37,7 @@ def check_start_config(config: AgentConfig, settings: dict[str, object]) -> None
 def check_fork_settings(pinned: AgentConfig, settings: dict[str, object]) -> None:
     """Refuse settings that every worker would refuse in a fork of a job with this configuration.
 
-    Raises:
-        UserError: A setting is unknown or invalid.
+    Raises UserError: a setting is unknown or invalid.
     """
     try:
         check_start_config(amend_agent_config(pinned, settings), settings)

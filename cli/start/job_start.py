@@ -1,7 +1,5 @@
 """Starts a job, project or trial under a new id."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from contextlib import suppress
@@ -14,6 +12,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from cli.jobs.job_memo import JOB, TRIAL, read_job_memo
 from cli.jobs.job_view import describe_job, view_job
 from cli.output import UserError
+from cli.signals.signal_sending import signal_sender_name
 from engine.connection import task_queue
 from engine.otel import optional_export
 
@@ -35,17 +34,13 @@ def check_new_job_id(job_id: str) -> None:
 
 
 async def start_job(client: Client, job_id: str, data: dict[str, Any], kind: str = JOB) -> None:
-    """Start the job or project.
-
-    Raises:
-        UserError: The id is in use, or was used before.
-    """
+    """Start the job or project. Raises UserError: the id is in use, or was used before."""
 
     async def begin(reuse: WorkflowIDReusePolicy) -> None:
         with optional_export.trace_start_if_exported(kind, job_id):
             await client.start_workflow(
                 kind,
-                data,
+                data if kind == TRIAL else {"by": signal_sender_name(), **data},
                 id=job_id,
                 task_queue=task_queue(),
                 id_reuse_policy=reuse,

@@ -1,7 +1,5 @@
 """Parses the repository and the branch to push from the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

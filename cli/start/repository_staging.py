@@ -1,7 +1,5 @@
 """Passes a local folder of code to the worker through the workspaces root and the remote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ def stage_repository(
     """Stage a local folder on the workspaces root and in the remote; return the changed input.
 
     Args:
-        repository: The input's `repository`.
         agents: Agents whose limits apply.
         beside: Folder to which a relative path refers; None for the current folder.
 

@@ -1,13 +1,11 @@
 """The outline of a trial: its configurations, its runs, and what they show so far."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report.value_formats import format_duration, format_money, format_number
-from cli.trials.trial_statistics import TrialSpread
+from cli.trials.trial_statistics import TrialSpread, all_complete_rate
 from cli.trials.trial_summary import (
     TrialConfigurationSummary,
     compare_summaries,
@@ -143,8 +141,8 @@ def _flatten_settings(job: dict[str, Any]) -> dict[str, str]:
 def _configuration_row(summary: TrialConfigurationSummary) -> Row:
     """A configuration: how many of its runs ended, and how."""
     open_runs = sum(summary.by_status.get(word, 0) for word in ("pending", "running"))
-    begun = summary.by_status.get("running") or open_runs < summary.runs
-    word = "completed" if not open_runs else "running" if begun else "pending"
+    has_begun = summary.by_status.get("running") or open_runs < summary.runs
+    word = "completed" if not open_runs else "running" if has_begun else "pending"
     return Row(f"{summary.name}: {trial_run_counts(summary.by_status)}", mark(word))
 
 
@@ -156,7 +154,6 @@ def trial_run_counts(by_status: dict[str, int]) -> str:
 
 
 def _trial_progress(runs: Sequence[TrialRun]) -> tuple[int, int]:
-    """Runs that ended, and in all."""
     is_open = [run.status in ("pending", "running", "unstarted") for run in runs]
     return is_open.count(False), len(runs)
 
@@ -167,7 +164,10 @@ def _run_rows(runs: Sequence[TrialRun], links: Mapping[str, str]) -> list[Row]:
         Row(
             f"{run.job}: {state}",
             mark(run.status),
-            cells=(run.job, run.configuration, state, *_amounts(run.usage), *_ends(run)),
+            cells=(
+                *(run.job, run.configuration, state, *_amounts(run.usage)),
+                *(str(run.rewinds), format_duration(run.seconds or None)),
+            ),
             link=links.get(run.job, ""),
             is_detail=run.status in ("pending", "unstarted"),
         )
@@ -192,10 +192,6 @@ def _amounts(usage: Usage | None) -> tuple[str, ...]:
         format_money(usage.cost),
         format_number(usage.refused_calls),
     )
-
-
-def _ends(run: TrialRun) -> tuple[str, str]:
-    return str(run.rewinds), format_duration(run.seconds or None)
 
 
 def trial_wait_text(waiting: str) -> str:
@@ -238,7 +234,11 @@ def trial_limit_lines(status: TrialStatus) -> list[str]:
 def _summary_row(summary: TrialConfigurationSummary) -> Row:
     """The figures of a configuration: the median, with the least and the most."""
     interval = f"{summary.low:.0%} to {summary.high:.0%}"
-    known = f"completed {summary.share} (95 % interval {interval})"
+    known = f"completed {summary.share} (95 % interval {interval}"
+    if summary.share.runs > 2:
+        half = (summary.share.runs + 1) // 2
+        known += f"; {half} in a row {all_complete_rate(summary.share, half):.0%}"
+    known += ")"
     known = known if summary.ended else "no run that counts"
     others = {status: count for status, count in summary.by_status.items() if status != "completed"}
     if others:

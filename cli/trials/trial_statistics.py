@@ -1,7 +1,5 @@
 """Shares of completed runs: their intervals, and whether two of them differ significantly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,6 +45,16 @@ def share_interval(share: Share) -> tuple[float, float]:
     return low, high
 
 
+def all_complete_rate(share: Share, count: int) -> float:
+    """Return how likely so many runs all complete, `pass^k`: by the runs that there were, unbiased.
+
+    Raises ValueError: there were fewer runs.
+    """
+    if not 0 < count <= share.runs:
+        raise ValueError(f"{share.runs} runs say nothing of {count}")
+    return comb(share.completed, count) / comb(share.runs, count)
+
+
 def fisher_probability(first: Share, second: Share) -> Fraction:
     """Return the two-sided probability of Fisher's exact test.
 
@@ -85,7 +93,7 @@ def _compare_share_pair(
         return f"{counts}: nothing can be said without ended runs of both."
     level = LEVEL / comparisons
     probability = fisher_probability(base, share)
-    p_value = _fisher_probability_text(probability)
+    p_value = "under 0.001" if probability < Fraction(1, 1000) else f"{float(probability):.3f}"
     chance = f"p = {p_value}, Fisher's exact test, level {float(level):.2g}"
     if probability < level:
         more = share.completed * base.runs > base.completed * share.runs
@@ -98,10 +106,6 @@ def _compare_share_pair(
     )
 
 
-def _fisher_probability_text(probability: Fraction) -> str:
-    return "under 0.001" if probability < Fraction(1, 1000) else f"{float(probability):.3f}"
-
-
 class TrialSpread(Data):
     """Median, least and most of a figure of several runs."""
 
@@ -110,7 +114,7 @@ class TrialSpread(Data):
     most: float
 
     @classmethod
-    def measure(cls, values: Iterable[float]) -> TrialSpread | None:
+    def measure(cls, values: Iterable[float]) -> "TrialSpread | None":
         """Return the spread; None without values."""
         numbers = sorted(values)
         if not numbers:

@@ -1,7 +1,5 @@
 """What the runs of a trial show: for each configuration its share, its figures and their spread."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What the runs of a trial used, asked of their jobs."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 

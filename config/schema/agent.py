@@ -3,8 +3,6 @@
 `docs/configuration.md` is generated from this file and from `config.schema.agent_sections`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -14,34 +12,32 @@ from config.schema.agent_sections import (
     AgentSettings,
     Commits,
     Context,
-    Embeddings,
     Learning,
     Limits,
-    ModelConfig,
     PhaseJudge,
     Prompts,
-    RepositoryTests,
     Review,
     ScopeRules,
-    Sealed,
     TodoLists,
-    Verifier,
 )
 from config.schema.graph import GraphSchema
 from config.schema.guards import Guard, Hook, HookEvent
 from config.schema.mcp_servers import DeclaredTool, Server, ServerName
+from config.schema.model_settings import Embeddings, ModelConfig
 from config.schema.notifications import Notify
 from config.schema.reply_phrases import Wording
 from config.schema.shell import ShellConfig
+from config.schema.signers import SignedApproval, signer_problem
 from config.schema.skills import Skill
 from config.schema.start import StartRights
 from config.schema.web import Web
+from config.schema.work_checks import RepositoryTests, Sealed, Verifier
 from config.schema.workspace import Workspace
-from protocol.call_price import Price
 from protocol.data_model import Data
 from protocol.errors import Invalid
 from protocol.phase import PhaseKind
 from protocol.stuck_thresholds import StuckThresholds
+from protocol.usage import Price
 
 
 def _none_as_null(value: Any) -> Any:
@@ -73,9 +69,14 @@ class AgentFile(Data):
     context: Context = Field(default_factory=lambda: Context.model_validate({}))
     prompts: Prompts
     tools: list[str] = Field(min_length=1, description="Tool groups or single tools.")
-    approve: list[str] = Field(
+    approve: list[str | SignedApproval] = Field(
         default_factory=list,
-        description="Tools and tool groups that need a person's approval before each call.",
+        description="Tools and tool groups that need a person's approval before each call; with "
+        "`tool` and `by`, the signature of one of these people.",
+    )
+    signers: dict[str, str] = Field(
+        default_factory=dict,
+        description="Public ssh keys (ed25519) of people who approve calls, by name.",
     )
     folders: list[str] = Field(description="Folders created in every workspace of the agent.")
     keep_days: float | None = Field(
@@ -94,6 +95,12 @@ class AgentFile(Data):
         description="When a phase counts as stuck. At `nudge` and each multiple of it, the model "
         "gets a hint; at `then` only a rewind is accepted, or the job waits for a "
         "person.",
+    )
+    plain: bool = Field(
+        False,
+        description="Whether the model sees the instructions and its calls alone, as small models "
+        "are used to: no todo list, and a reply without a call ends the job once a file was made. "
+        "Needs `todos.work`.",
     )
     reflection: bool = Field(
         True,
@@ -214,6 +221,12 @@ class AgentFile(Data):
     )
 
     @model_validator(mode="after")
+    def _signers_known(self) -> Self:
+        if problem := signer_problem(self.approve, self.signers):
+            raise ValueError(problem)
+        return self
+
+    @model_validator(mode="after")
     def _sealed_confined(self) -> Self:
         for each in self.sealed:
             path = Path(each.path)
@@ -228,6 +241,11 @@ class AgentFile(Data):
         """Names of template files, by role."""
         judge = {"judge": self.judge.prompt} if self.judge else {}
         return {**self.prompts.model_dump(), **judge}
+
+    @property
+    def approved_tools(self) -> list[str]:
+        """The tools and groups under `approve`."""
+        return [entry if isinstance(entry, str) else entry.tool for entry in self.approve]
 
     @property
     def tool_names(self) -> list[str]:
@@ -246,7 +264,7 @@ class AgentConfig(AgentFile):
     instructions_template: str
     wording: Wording
     """Phrases that classify replies without tool calls."""
-    reviewer: AgentConfig | None = None
+    reviewer: "AgentConfig | None" = None
     """The agent named under `review`."""
     rules: list[Guard] = Field(default_factory=list)
     """The guards of the files named in `guards`."""
@@ -272,7 +290,6 @@ class AgentConfig(AgentFile):
         return [self.model, *self.phase_models.values(), *self.fallbacks, *others]
 
     def model_for(self, kind: PhaseKind) -> ModelConfig:
-        """The model of this kind of phase."""
         return self.phase_models.get(kind, self.model)
 
     @property

@@ -3,108 +3,17 @@
 `docs/configuration.md` is generated from this file and from `config.schema.agent`.
 """
 
-from __future__ import annotations
-
 import re
-from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from typing import Literal, Self
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, field_validator, model_validator
+from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema
 
+from config.schema.model_settings import ModelConfig
 from protocol.data_model import Data
 from protocol.limits import Budget
 from protocol.phase import PhaseKind
-
-
-def check_endpoint_address(address: str) -> str:
-    """Raises ValueError for an address that no request can be sent to."""
-    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
-        # Errors of this type are reported without the value, which may hold a password.
-        raise PydanticCustomError(
-            "credential", "expected an address that begins with http:// or https://"
-        )
-    return address
-
-
-EndpointAddress = Annotated[str, AfterValidator(check_endpoint_address)]
-
-
-class ModelConfig(Data):
-    name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
-    base_url: EndpointAddress | None = Field(
-        None,
-        description="Address of the endpoint, to which `/chat/completions` or `/responses` is "
-        "appended (for a deployment of Azure, with its `?api-version=…`); null: "
-        "OPENAI_BASE_URL.",
-    )
-    api: Literal["auto", "chat", "responses"] = Field(
-        "auto",
-        description="Which API to call: `chat` is Chat Completions, `responses` the Responses "
-        "API; `auto` decides by the address and by the endpoint's refusals.",
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable of the worker with the key."
-    )
-    temperature: float | None = Field(
-        0, ge=0, le=2, description="Sampling temperature; null sends none."
-    )
-    reasoning_effort: str | None = Field(
-        None, description="Reasoning effort, for models that have one."
-    )
-    max_output_tokens: int = Field(8000, ge=1, description="Limit of one reply, in tokens.")
-    timeout_seconds: int = Field(
-        600, ge=1, le=86_400, description="Time limit of one model call, in seconds."
-    )
-    stall_seconds: int = Field(
-        120, ge=1, le=86_400, description="Longest pause within a streamed reply, in seconds."
-    )
-    patience_seconds: int = Field(
-        600,
-        ge=1,
-        le=86_400,
-        description="Seconds of failed attempts after which the job shows as waiting for its "
-        "endpoint; it keeps trying.",
-    )
-    stream: bool = Field(True, description="Whether to request replies as a stream.")
-    send_reasoning: bool | None = Field(
-        None,
-        description="Whether to send the model's own reasoning back to it; null: send signed or "
-        "encrypted reasoning, and other reasoning if the endpoint demands it.",
-    )
-    cache_marks: Literal["auto", "none", "breakpoint", "cache_control"] = Field(
-        "auto",
-        description="How requests mark what the endpoint should cache: `breakpoint` for OpenAI's "
-        "models from gpt-5.6 on, `cache_control` for gateways to Anthropic's models; "
-        "`auto` decides by the model's name.",
-    )
-    parallel_calls: bool | None = Field(
-        None,
-        description="Whether a reply may have several calls, sent as `parallel_tool_calls`; null: "
-        "nothing is sent.",
-    )
-    bare_calls: bool = Field(
-        False,
-        description="Whether a reply that is one JSON object with the name of an offered tool and "
-        "arguments that fit is taken as the call, which small models write as text.",
-    )
-    vision: bool = Field(
-        False, description="Whether the model accepts images; if so, it is offered view_image."
-    )
-    window: int | None = Field(
-        None, ge=1000, description="Tokens of the model's context window; null: unknown."
-    )
-
-
-class Embeddings(Data):
-    model: str = Field(min_length=1, description="Model name sent to the endpoint.")
-    base_url: EndpointAddress | None = Field(
-        None, description="Address of the endpoint; null: OPENAI_BASE_URL."
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable of the worker with the key."
-    )
 
 
 class Context(Data):
@@ -143,26 +52,6 @@ class Prompts(Data):
     helper: str = Field(description="System prompt of the helpers that `delegate` starts.")
     handoff_summary: str = Field(
         description="Prompt that shortens a long summary by a job of a project."
-    )
-
-
-class RepositoryTests(Data):
-    command: str = Field(
-        "",
-        max_length=1000,
-        description="The command that runs the repository's tests, at its top; empty: the one that "
-        "its files say.",
-    )
-    seconds: int = Field(600, ge=1, le=3600, description="Time limit of one run, in seconds.")
-    required: bool = Field(
-        True,
-        description="Whether a job waits at its start, before any model call, if no test can be "
-        "run.",
-    )
-    setup: bool = Field(
-        False,
-        description="Whether, if no test can be run and shell.setup is empty, what a Python "
-        "project's files name is installed first, over shell.setup_network.",
     )
 
 
@@ -317,7 +206,8 @@ class TodoLists(Data):
     work: list[PredefinedTodo] = Field(
         default_factory=list,
         description="All todos of an agent whose work is one list: its jobs begin with them, in "
-        "a tactical phase, and the final phase follows, except for agents with commands.",
+        "a tactical phase. The final phase follows, except for agents with commands, and where "
+        "the last of them calls job_complete.",
     )
     transition: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of a strategic phase between two tactical ones."
@@ -332,6 +222,11 @@ class TodoLists(Data):
     final: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of the last phase; job_complete is always the last."
     )
+
+    @property
+    def work_calls_job_complete(self) -> bool:
+        """Whether the list of work has the end of the job in it."""
+        return bool(self.work) and "job_complete" in self.work[-1].content
 
 
 class AgentSettings(Data):
@@ -459,46 +354,6 @@ class Review(Data):
         False,
         description="Whether jobs of projects are reviewed as well; a project has its own proof.",
     )
-
-
-class Verifier(Data):
-    name: str = Field(min_length=1, max_length=60, description="Name for people.")
-    command: str = Field(
-        min_length=1,
-        description="Command run in the sandbox on a copy of the workspace; exit code 0 lets the "
-        "phase end.",
-    )
-    seconds: int = Field(300, ge=1, le=3600, description="Time limit in seconds.")
-    phases: list[PhaseKind] = Field(
-        ["tactical"],
-        description="Kinds of phase at whose end it runs; it always runs before the job completes.",
-    )
-    frozen: list[str] | None = Field(
-        None,
-        description="Patterns of files that decide what it shows, such as `ci/**`: they must be as "
-        "they were when the job began. null: files that the command names, or the configuration "
-        "of its test runner.",
-    )
-
-
-class Sealed(Data):
-    """A file or folder of the worker's machine that only checks may read."""
-
-    path: str = Field(
-        pattern=r"^/",
-        description="Absolute path on the worker's machine. Verifiers, and proofs by commands of "
-        "the project's file, see it at `/sealed/<its name>`; the agent's commands and tools do "
-        "not.",
-    )
-    done_when: bool = Field(
-        False, description="Whether `done_when` commands, which an agent writes, see it as well."
-    )
-    show: Literal["counts", "output"] = Field(
-        "counts",
-        description="What the agent sees of a check's result: names of tests and counts, or the "
-        "output.",
-    )
-    digest: str = Field("", description="Set when a job starts; a check refuses other content.")
 
 
 class PhaseJudge(Data):

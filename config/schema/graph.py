@@ -1,7 +1,5 @@
 """The graph's schema as data: kinds of nodes and relations, and their properties."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """The schema of guards (`config/guards/*.yaml`) and hooks (`hooks`)."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -41,6 +39,47 @@ class FieldMatch(Data):
         description="The field: its name at any level, or a dotted path from the top, where `*` "
         "matches any key or index.",
     )
+
+
+class HistoryMatch(Data):
+    """Earlier calls of the job; exactly one of `count`, `sum` and `missing` says what of them."""
+
+    tool: list[str] = Field(
+        min_length=1, description="Shell patterns for the tools of earlier calls."
+    )
+    within: str | None = Field(
+        None,
+        pattern=r"^[1-9][0-9]*[smhd]$",
+        description="Only calls of so long ago at most: `90s`, `10m`, `24h`, `7d`.",
+    )
+    same: list[str] = Field(
+        default_factory=list,
+        description="Arguments in which an earlier call equals this one; for `count` and `sum` "
+        "whatever their case and spacing.",
+    )
+    count: int = Field(
+        0, ge=0, description="Applies once so many such calls were made, failed ones included."
+    )
+    sum: dict[str, float] = Field(
+        default_factory=dict,
+        description="The most that an argument may add up to, with this call. What is no number "
+        "is too much.",
+    )
+    missing: bool = Field(
+        False, description="Applies if no such call has succeeded, such as an approval."
+    )
+
+    @model_validator(mode="after")
+    def _one_condition(self) -> Self:
+        if sum(map(bool, (self.count, self.sum, self.missing))) != 1:
+            raise ValueError("history: expected one of count, sum and missing")
+        return self
+
+    @property
+    def within_ms(self) -> int:
+        """The window in milliseconds; 0 without one."""
+        units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+        return int(self.within[:-1]) * units[self.within[-1]] * 1000 if self.within else 0
 
 
 class Match(Data):
@@ -90,6 +129,9 @@ class Match(Data):
         default_factory=list,
         description="Shell patterns for tools; applies if none of them has run since the current "
         "todo began.",
+    )
+    history: HistoryMatch | None = Field(
+        None, description="What the job must have called before, for the guard to apply."
     )
     phase: PhaseKind | None = Field(None, description="Kind of the running phase.")
     agent: list[str] = Field(

@@ -1,7 +1,5 @@
 """The schema of MCP servers: how to reach one, and what it declared when a job began."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal, Self
 

@@ -1,7 +1,5 @@
 """The schema of `notify`: recipients, and the addresses that notifications can go to."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Self
 from urllib.parse import urlsplit

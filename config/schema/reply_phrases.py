@@ -1,7 +1,6 @@
 """The schema of `phrases/*.yaml`: wording that classifies replies without tool calls."""
 
-from __future__ import annotations
-
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import re2
@@ -14,13 +13,13 @@ from protocol.data_model import Data
 def compile_phrase(pattern: str, *, at_start: bool = False) -> re2._Regexp:
     """Compile a phrase that matches whole words in a sentence, ignoring case.
 
-    Raises:
-        re2.error: the phrase is not a valid regular expression.
+    Raises re2.error: the phrase is not a valid regular expression.
     """
     # The engine's \b covers ASCII letters only.
     return _compile_phrase_within(r"[^\pL\pN_]", pattern, at_start=at_start)
 
 
+@lru_cache(maxsize=1024)
 def _compile_phrase_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
     begin = "^" if at_start else f"(?:^|{edge})"
     compiled: re2._Regexp = compile_pattern(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
@@ -53,6 +52,7 @@ class PhraseClass(_FrozenData):
 class Wording(_FrozenData):
     """The phrases of all languages, as a job pins them."""
 
+    refusing: tuple[PhraseClass, ...] = ()
     asking: tuple[PhraseClass, ...]
     claiming: tuple[PhraseClass, ...]
     answers: tuple[Pattern, ...]
@@ -63,6 +63,7 @@ class WordingFile(_FrozenData):
     """`config/phrases/<language>.yaml`."""
 
     version: Literal[1]
+    refusing: PhraseClass = PhraseClass(phrases=())
     asking: PhraseClass
     claiming: PhraseClass
     answers: tuple[Pattern, ...] = ()
@@ -71,7 +72,8 @@ class WordingFile(_FrozenData):
 def merge_reply_wordings(files: list[WordingFile]) -> Wording:
     """Merge all languages, since the language of a model's reply is unknown."""
     return Wording(
-        asking=tuple(file.asking for file in files),
-        claiming=tuple(file.claiming for file in files),
+        refusing=tuple(file.refusing for file in files if file.refusing.phrases),
+        asking=tuple(file.asking for file in files if file.asking.phrases),
+        claiming=tuple(file.claiming for file in files if file.claiming.phrases),
         answers=tuple(pattern for file in files for pattern in file.answers),
     )

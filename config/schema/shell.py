@@ -1,15 +1,15 @@
 """The schema of `shell`: the sandbox of commands and its limits."""
 
-from __future__ import annotations
-
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from config.schema.hosts import parse_host_entry
+from config.schema.mcp_servers import Variable
 from protocol.data_model import Data
 
-Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 CacheName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 SYSTEM_VARIABLES = frozenset({"PATH", "HOME", "USER", "PWD", "LANG", "RUN_COMMAND_MARK"})
 """Variables that the sandbox sets itself."""
@@ -62,6 +62,11 @@ class ShellConfig(Data):
         default_factory=list,
         description="Files of the workspace that setup reads as well, without being built anew "
         "when they change, such as **/* for a package that is installed to be run where it lies.",
+    )
+    setup_shows: dict[str, str] = Field(
+        default_factory=dict,
+        description="Folders of the layer that commands see in the workspace, by their path there, "
+        "such as `app/node_modules: node_modules`.",
     )
     setup_network: bool | list[str] | None = Field(
         None,
@@ -142,7 +147,7 @@ class ShellConfig(Data):
         return network
 
     @model_validator(mode="after")
-    def _hosts_confined(self) -> ShellConfig:
+    def _hosts_confined(self) -> "ShellConfig":
         if self.hosts and self.sandbox == "none":
             raise ValueError(
                 "network lists hosts, which only a sandbox can hold commands to; set network to "
@@ -151,7 +156,7 @@ class ShellConfig(Data):
         return self
 
     @model_validator(mode="after")
-    def _setup_confined(self) -> ShellConfig:
+    def _setup_confined(self) -> "ShellConfig":
         if self.setup and self.sandbox == "none":
             raise ValueError(
                 "setup needs a sandbox, which shows /layer; install beforehand, or set sandbox to "
@@ -160,7 +165,7 @@ class ShellConfig(Data):
         return self
 
     @model_validator(mode="after")
-    def _caches_confined(self) -> ShellConfig:
+    def _caches_confined(self) -> "ShellConfig":
         if self.caches and self.sandbox == "none":
             raise ValueError(
                 "caches need a sandbox, which shows /cache; without one programs have the caches "
@@ -174,3 +179,59 @@ class ShellConfig(Data):
     def hosts(self) -> list[str]:
         """The hosts to which commands are confined; none where `network` is true or false."""
         return self.network if isinstance(self.network, list) else []
+
+
+DEFAULT_PORTS = frozenset({80, 443})
+_ENTRY = re.compile(r"(?:\[(?P<six>[^\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>\d{1,5}))?")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"(?:\*\.)?(?:{_LABEL}\.)*(?=[^.]*[a-z]){_LABEL}")
+
+
+@dataclass(frozen=True)
+class HostEntry:
+    """One entry: a name, `*.` and a name, or an address, with or without a port."""
+
+    host: str
+    port: int | None
+    is_address: bool
+
+    @property
+    def may_be_private(self) -> bool:
+        """Whether it may lead to an address that is not public: it names one place exactly."""
+        return self.is_address or (self.port is not None and not self.host.startswith("*."))
+
+    def covers_place(self, host: str, port: int) -> bool:
+        """Return whether the entry allows this host, in the form of `plain_host`, and port."""
+        if port not in ({self.port} if self.port is not None else DEFAULT_PORTS):
+            return False
+        return host == self.host or (self.host[:2] == "*." and host.endswith(self.host[1:]))
+
+
+def plain_host(host: str) -> str:
+    """Return a name in lower case without a final dot, or an address in its usual spelling."""
+    try:
+        return str(ip_address(host.strip("[]")))
+    except ValueError:
+        return host.lower().removesuffix(".")
+
+
+def parse_host_entry(text: str) -> HostEntry:
+    """Read one entry of the configuration.
+
+    Raises ValueError: it is invalid; the message lists the valid forms.
+    """
+    forms = "expected a host such as pypi.org, *.example.com, localhost:4873, 10.0.0.5 or [::1]:80"
+    try:
+        return HostEntry(str(ip_address(text)), None, is_address=True)
+    except ValueError:
+        parts = _ENTRY.fullmatch(text)
+    port = int(parts["port"]) if parts and parts["port"] else None
+    if parts is None or port == 0 or (port or 0) > 65_535:
+        raise ValueError(f"{forms}; {text!r} is none")
+    host = plain_host(parts["six"] or parts["host"])
+    try:
+        return HostEntry(str(ip_address(host)), port, is_address=True)
+    except ValueError:
+        if parts["six"] or not _NAME.fullmatch(host):
+            raise ValueError(f"{forms}; {text!r} is none") from None
+    return HostEntry(host, port, is_address=False)

@@ -1,7 +1,5 @@
 """An Agent Skill as a job pins it: https://agentskills.io/specification."""
 
-from __future__ import annotations
-
 from protocol.data_model import Data
 
 SKILL_FILE = "SKILL.md"

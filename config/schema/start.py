@@ -1,7 +1,5 @@
 """The schema of `start`: what a start may decide, which the worker's configuration says."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field, field_validator

@@ -1,7 +1,5 @@
 """The schema of `web`: what agents may reach on the web."""
 
-from __future__ import annotations
-
 from ipaddress import ip_network
 from typing import Literal, Self
 from urllib.parse import urlsplit

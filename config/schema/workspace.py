@@ -1,13 +1,11 @@
 """The schema of `workspace`: where checkpoints go besides the workspaces root."""
 
-from __future__ import annotations
-
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from config.s3_address import NO_KEYS, S3Address, is_s3_address
 from protocol.data_model import Data
 from protocol.git_address import NO_PASSWORD, check_git_address, git_address_fault
+from protocol.s3_address import NO_KEYS, S3Address, is_s3_address
 
 
 class Workspace(Data):

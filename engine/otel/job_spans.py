@@ -5,8 +5,6 @@ ids are derived from the job's first run, which is the same in every run and rep
 parent are passed on when the job continues as new.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, NoReturn
 from uuid import UUID
@@ -34,8 +32,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from engine.otel.failure_kinds import failure_kind
-from engine.otel.otlp_providers import SCOPE, span_export
+from engine.otel.otlp_providers import SCOPE, failure_kind, span_export
 
 HEADER = "longhaul-trace"
 """Header of a continued run: start in nanoseconds since 1970, and the id of the parent span."""

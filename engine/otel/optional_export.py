@@ -3,8 +3,6 @@
 This module imports nothing of OpenTelemetry, which is an extra.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator
@@ -23,12 +21,10 @@ _OTLP_EXPORT = "engine.otel.otlp_export"
 
 
 def exports_traces() -> bool:
-    """Return whether traces are exported."""
     return _is_exported("TRACES")
 
 
 def exports_metrics() -> bool:
-    """Return whether metrics are exported."""
     return _is_exported("METRICS")
 
 
@@ -46,8 +42,7 @@ def collector_addresses() -> list[str]:
 def export_client_plugins() -> list[Plugin]:
     """Return plugins with which a client and its workers export; empty without an endpoint.
 
-    Raises:
-        SetupError: The extra is not installed, or another protocol is configured.
+    Raises SetupError: the extra is not installed, or another protocol is configured.
     """
     plugins: list[Plugin] = (
         load_otlp_export().otlp_export_plugins() if exports_traces() or exports_metrics() else []
@@ -58,8 +53,7 @@ def export_client_plugins() -> list[Plugin]:
 def load_otlp_export() -> Any:
     """Load the module `engine.otel.otlp_export`, which imports OpenTelemetry.
 
-    Raises:
-        SetupError: See `export_client_plugins`.
+    Raises SetupError: see `export_client_plugins`.
     """
     for name in (
         PROTOCOL,

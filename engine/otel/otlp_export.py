@@ -1,7 +1,5 @@
 """What a process that exports traces and metrics adds to its client, workers and runtime."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager

@@ -1,7 +1,5 @@
 """The process's providers of tracers and meters, which send by OTLP over HTTP in the background."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
@@ -13,11 +11,10 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Sampler
-from opentelemetry.trace import NoOpTracer, Tracer
-from temporalio.contrib.opentelemetry import ReplaySafeTracerProvider
-from temporalio.contrib.opentelemetry._id_generator import TemporalIdGenerator
+from opentelemetry.trace import NoOpTracer, Span, StatusCode, Tracer
+from temporalio.contrib.opentelemetry import ReplaySafeTracerProvider, create_tracer_provider
+from temporalio.exceptions import ApplicationError
 
 from engine.otel import optional_export
 
@@ -38,10 +35,8 @@ class OwnTracerProvider(ReplaySafeTracerProvider):
 
 
 class SpanExport:
-    """Exports spans from this process."""
-
     def __init__(self) -> None:
-        generator = TemporalIdGenerator(RandomIdGenerator())
+        generator = create_tracer_provider(shutdown_on_exit=False).id_generator()
         self._provider = TracerProvider(
             resource=_otel_service_resource(), id_generator=generator, shutdown_on_exit=False
         )
@@ -98,3 +93,20 @@ def _otel_service_resource() -> Resource:
     if str(resource.attributes["service.name"]).startswith("unknown_service"):
         return resource.merge(Resource({"service.name": SCOPE}))
     return resource
+
+
+def failure_kind(error: BaseException) -> str:
+    """Return the endpoint's HTTP status, our failure type, or the exception's class."""
+    # Read the attribute of the model client's errors: importing their classes would load the whole
+    # client.
+    if isinstance(status := getattr(error, "status_code", None), int):
+        return str(status)
+    if isinstance(error, ApplicationError) and error.type:
+        return error.type
+    return type(error).__name__
+
+
+def set_span_failure_kind(span: Span, kind: str) -> None:
+    """Mark the span as failed."""
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)

@@ -4,8 +4,6 @@ It needs a server and a worker, such as those of `make demo ARGS=--keep`, and ru
 as `.venv/bin/python -m examples.python.01_start_a_job`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 

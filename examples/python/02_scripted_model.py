@@ -4,8 +4,6 @@ It needs a server alone, such as that of `make demo ARGS=--keep`, and runs from 
 `.venv/bin/python -m examples.python.02_scripted_model`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import tempfile

@@ -4,8 +4,6 @@ A part is the text between `<!-- generated: NAME -->` and `<!-- end -->` in a Ma
 function of that name in `PARTS` generates it. A test checks that the parts are up to date.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Describes the command line in Markdown, from the commands themselves."""
 
-from __future__ import annotations
-
 from inspect import cleandoc
 from typing import Any, Literal, get_args, get_origin
 
@@ -24,7 +22,6 @@ def registered_commands() -> dict[str, Any]:
 
 
 def command_options(command: Any) -> set[str]:
-    """Return every option of the command."""
     return {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
 
 

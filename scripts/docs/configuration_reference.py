@@ -1,7 +1,5 @@
 """Describes the configuration in Markdown: the schema's keys, the shipped agents, the tools."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -16,8 +14,8 @@ from config.agent_files import agent_names, load_agent
 from config.editor_schemas import EXTENDS
 from config.layers import SHIPPED
 from config.schema.agent import AgentFile
-from config.schema.agent_sections import ModelConfig
 from config.schema.guards import FieldMatch, Guard, Match
+from config.schema.model_settings import ModelConfig
 from protocol.stuck_thresholds import PatternThresholds
 from scripts.docs.markdown import heading_anchor, markdown_table
 
@@ -75,7 +73,6 @@ def _section_tables(
 
     Args:
         name: Dotted name, as in messages; empty for the whole file.
-        section: Its schema.
         defaults: Its values in `defaults.yaml`.
         told: Earlier tables by heading, none of which is repeated.
     """

@@ -1,13 +1,10 @@
 """Writes Markdown as GitHub parses it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table."""
     return [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
 
 

@@ -1,7 +1,5 @@
 """Draws which package imports which, from the code."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

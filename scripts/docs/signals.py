@@ -1,7 +1,5 @@
 """Describes a job's interface in Markdown: start input, signals, the `status` query."""
 
-from __future__ import annotations
-
 import json
 
 from pydantic import BaseModel
@@ -18,8 +16,8 @@ from protocol.scope_ledger import ScopeItem
 from protocol.todo_list import Todo
 from protocol.usage import Usage
 from scripts.docs.markdown import markdown_table
-from workflows.inbox import Inbox
-from workflows.job_status import job_status_answer
+from workflows.jobs.job_status import job_status_answer
+from workflows.runtime.inbox import Inbox
 
 MEANING = {
     "agent": "The agent that does the job. Only a fork may leave it out.",
@@ -38,6 +36,7 @@ MEANING = {
     "publish": "The branch to which its work is pushed at the end: `{remote, branch}`.",
     "project": "Set by the project that the job works for.",
     "trial": "Set by the trial that the job is a run of: its share of the trial's limits.",
+    "by": "Who starts it, such as `ada@host`; `starter.py` fills it in.",
 }
 
 

@@ -1,7 +1,5 @@
 """A bare repository for checkpoints, and its address over each of the wires."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

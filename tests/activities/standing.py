@@ -15,9 +15,9 @@ from typing import Any
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Files, Root, open_checkpoints
+from activities.job.conversation_calls import tool_call_id
 from activities.job.snapshot import Snapshot
-from activities.job.tool_messages import tool_call_id
-from activities.steps.gate_facts import gate_facts_activity
+from activities.steps.gate_facts import gate_facts
 from activities.steps.tool_call import tool_activities
 from activities.toolkit.registry import REGISTRY, Tool
 from config.agent_files import ENVIRONMENT, load_agent
@@ -64,6 +64,8 @@ class Standing:
     set: dict[str, object] = field(default_factory=dict)
     commit: str = ""
     step: int = 0
+    at: float = AT
+    """When calls are scheduled, in epoch seconds."""
 
     @classmethod
     def begin(cls, path: Path, **details: Any) -> Standing:
@@ -128,7 +130,7 @@ class Standing:
 
     def run(self, name: str, request: ToolRequest, *, local: bool = True) -> ToolReply:
         """Run a tool's activity; the job does not move on."""
-        env = environment(local=local, activity_id=f"{request.step}.{request.call}")
+        env = environment(local=local, activity_id=f"{request.step}.{request.call}", at=self.at)
         reply: ToolReply = env.run(activities(self.root)[name], request)
         return reply
 
@@ -147,9 +149,7 @@ class Standing:
         claim = {"summary": "s", "deliverables": [], "confidence": 0.5, **arguments}
         self.reply(("job_complete", json.dumps(claim)))
         request = FactsRequest(root=self.root.id, commit=self.commit, at=AT, step=self.step, call=0)
-        reply: GateFactsReply = environment(local=False).run(
-            gate_facts_activity(self.root), request
-        )
+        reply: GateFactsReply = environment(local=False).run(gate_facts(self.root), request)
         return reply.facts
 
     def text(self, path: str) -> str:

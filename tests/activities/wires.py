@@ -1,7 +1,5 @@
 """Bare repositories behind the servers that people have: HTTP(S) with a password, and ssh."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import os

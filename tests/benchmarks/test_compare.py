@@ -1,7 +1,5 @@
 """The parts of the comparison that need no further packages: driver, endpoint, figures, page."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

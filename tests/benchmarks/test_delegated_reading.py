@@ -1,10 +1,8 @@
 """Reading many files: how much helpers keep out of the agent's requests."""
 
-from __future__ import annotations
-
 from activities.checkpoints import Root
-from benchmarks.delegated_reading import run_delegation_job
 from engine.development import DevelopmentServer
+from tests.benchmarks.delegated_reading import run_delegation_job
 
 FILES = 100
 

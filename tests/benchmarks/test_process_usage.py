@@ -1,7 +1,5 @@
 """What processes use, and limits of it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

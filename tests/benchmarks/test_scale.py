@@ -1,7 +1,5 @@
 """`benchmarks.scale` refuses options that measure nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

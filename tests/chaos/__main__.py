@@ -1,7 +1,5 @@
 """`make chaos`: disturbs work of every kind in every way, seed after seed."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

@@ -1,7 +1,5 @@
 """What each kind of disturbance does and how it is undone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

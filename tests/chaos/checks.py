@@ -1,7 +1,5 @@
 """What must hold at the end, whatever was done: pure functions of the evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

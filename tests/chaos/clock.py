@@ -4,8 +4,6 @@ Only the date jumps; the monotonic clock, which measures durations, goes on, as 
 somebody sets a machine's clock.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A small file system for tests that fill it, mounted where no other process sees it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

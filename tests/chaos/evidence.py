@@ -1,7 +1,5 @@
 """What a piece of work leaves behind for comparison and checks."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time
@@ -16,7 +14,9 @@ from temporalio.client import Client, WorkflowExecution
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.requirements.graph import GraphQuery, embedded_graph_folder, open_graph
+from activities.requirements.graph import open_graph
+from activities.requirements.graph.embedded import embedded_graph_folder
+from activities.requirements.graph.interface import GraphQuery
 from activities.stores.relational_store import RelationalStore
 from activities.stores.stored_traces import read_job_traces
 from config.agent_files import load_agent

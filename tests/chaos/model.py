@@ -1,7 +1,5 @@
 """A model that can be made to fail, and that counts its requests."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """The disturbances of a piece of work, drawn from a seed: the same seed, the same plan."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Each forbidden state is reported as a fault."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Plans are drawn from the seed alone."""
 
-from __future__ import annotations
-
 from tests.chaos.plan import KINDS, draw
 
 

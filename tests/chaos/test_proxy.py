@@ -1,7 +1,5 @@
 """The network of the chaos runs forwards, cuts, refuses, delays and resumes connections."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

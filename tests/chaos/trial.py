@@ -1,7 +1,5 @@
 """One piece of work, disturbed by a plan or not at all."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

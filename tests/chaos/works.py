@@ -1,7 +1,5 @@
 """The pieces of work that are disturbed: small, done by models that are pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

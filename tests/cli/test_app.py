@@ -1,7 +1,5 @@
 """The starting program loads only what every command needs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Checkpoints made on another host are fetched for commands that read them."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from dataclasses import replace
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.journal import PushStaging
 from activities.checkpoints.remote import push_to_remote
 from activities.projects.project_remote import push_project
 from activities.projects.project_repository import ProjectRepository, project_repository_path

@@ -1,14 +1,12 @@
 """Every error in the configuration names file and key."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
 
-from config.agent_files import agent_names, amend_agent_config, load_agent
-from config.agent_overrides import overridden_agent_value
+from config.agent_files import amend_agent_config, load_agent
+from config.agent_inheritance import overridden_agent_value
 from config.layers import SHIPPED
 from config.schema.agent import ConfigError
 from config.templates import render_template
@@ -36,12 +34,6 @@ def problem(folder: Path, name: str = "mine", **overrides: object) -> str:
         load_agent(name, settings, folder)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def test_every_shipped_agent_loads(folder: Path) -> None:
-    assert {"creator", "generalist"} <= set(agent_names(folder))
-    for name in agent_names(folder):
-        assert load_agent(name, folder=folder).name == name
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """JSON Schemas of the files that people write: shipped files are valid, mistakes are not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

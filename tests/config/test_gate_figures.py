@@ -1,7 +1,5 @@
 """The figures for gates, guards and stuck detection in the shipped configuration."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.job.compaction_plan import KEPT_RESULTS, SUMMARY_TOKENS

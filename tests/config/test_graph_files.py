@@ -1,13 +1,15 @@
 """The graph's schema file: every error names the file and the key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from config.agent_files import amend_agent_config, load_agent
-from config.graph_files import extend_graph_schema, load_graph_schema
+from config.agent_files import (
+    amend_agent_config,
+    extend_graph_schema,
+    load_agent,
+    load_graph_schema,
+)
 from config.layers import SHIPPED
 from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema

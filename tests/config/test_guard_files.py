@@ -1,7 +1,5 @@
 """An error in a guard file names file and line, what was found and what was expected."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,10 +1,8 @@
 """Which hosts an entry of `shell.network` covers."""
 
-from __future__ import annotations
-
 import pytest
 
-from config.schema.hosts import parse_host_entry, plain_host
+from config.schema.shell import parse_host_entry, plain_host
 
 
 @pytest.mark.parametrize(

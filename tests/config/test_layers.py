@@ -1,7 +1,5 @@
 """Configuration folders that override what ships."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

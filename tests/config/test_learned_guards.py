@@ -1,7 +1,5 @@
 """Files of learned guards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

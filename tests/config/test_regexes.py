@@ -1,7 +1,5 @@
 """Patterns that are searched for together."""
 
-from __future__ import annotations
-
 import pytest
 
 from config.regexes import compile_cached_pattern, regexes_that_may_match

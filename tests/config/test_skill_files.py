@@ -1,7 +1,5 @@
 """The front matter of SKILL.md: what is read, what gives a warning, what is ignored."""
 
-from __future__ import annotations
-
 import pytest
 
 from config.schema.skills import MOST_DESCRIPTION, Skill

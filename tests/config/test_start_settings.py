@@ -1,7 +1,5 @@
 """What a start may set: starting a job is no shell on the worker."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +40,9 @@ HARMFUL: list[tuple[dict[str, Any], str]] = [
     ({"model": {"base_url": "http://evil/v1"}}, "model.base_url"),
     ({"model.api_key_variable": "AWS_SECRET_ACCESS_KEY"}, "model.base_url"),
     ({"model.name": "dearest"}, "model.name"),
+    ({"model.requests_per_minute": 9}, "model.requests_per_minute"),
+    ({"fallbacks": [{"tokens_per_minute": 9}]}, "model.requests_per_minute"),
+    ({"phase_models": {"tactical": {"requests_per_minute": 9}}}, "model.requests_per_minute"),
     ({"phase_models": {"tactical": {"base_url": "http://evil/v1"}}}, "model.base_url"),
     ({"fallbacks": [{"base_url": "http://evil/v1"}]}, "model.base_url"),
     ({"fallbacks": [{"name": "dearest"}]}, "model.name"),

@@ -4,8 +4,6 @@ An aim watches what the job's processes write to disk or request from the model,
 sees its moment or its time is up. It polls in well under a millisecond, faster than a checkpoint.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterable
@@ -14,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POLL = 0.0005
+POLL_CALLS = 0.005
+"""For what the model sees: a call takes a tenth of a second, and the end is far off."""
 PATIENCE = 15.0
 """Seconds to wait for a moment; on a busy machine a phase may take as long."""
 
@@ -38,7 +38,7 @@ Aim = Callable[[View], bool]
 
 def during_a_model_call(view: View) -> bool:
     """The request has arrived and its answer has not been sent."""
-    return _seen(view.in_flight) and _later(view, view.delay)
+    return _seen(view.in_flight, poll=POLL_CALLS) and _later(view, view.delay)
 
 
 def during_a_checkpoint(view: View) -> bool:
@@ -48,7 +48,7 @@ def during_a_checkpoint(view: View) -> bool:
 
 def before_the_effect(view: View) -> bool:
     """A model call was answered, or is about to be, and nothing of the answer is stored."""
-    if not _seen(view.in_flight):
+    if not _seen(view.in_flight, poll=POLL_CALLS):
         return False
     time.sleep(view.delay)
     return True
@@ -76,7 +76,9 @@ def at_any_time(view: View) -> bool:
 
 def at_the_end(view: View) -> bool:
     """The last checkpoint is being packed or tagged."""
-    return _seen(view.ending, patience=60) and _touched(view, "objects/pack", "refs/tags")
+    return _seen(view.ending, patience=60, poll=POLL_CALLS) and _touched(
+        view, "objects/pack", "refs/tags"
+    )
 
 
 # Those that recur.
@@ -91,12 +93,12 @@ AIMS: tuple[Aim, ...] = (
 )
 
 
-def _seen(happening: Callable[[], bool], patience: float = PATIENCE) -> bool:
+def _seen(happening: Callable[[], bool], *, patience: float = PATIENCE, poll: float = POLL) -> bool:
     until = time.monotonic() + patience
     while time.monotonic() < until:
         if happening():
             return True
-        time.sleep(POLL)
+        time.sleep(poll)
     return False
 
 

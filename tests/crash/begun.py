@@ -4,8 +4,6 @@ A killed worker's tasks go to another worker only after time-outs of some second
 machine is idle.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor

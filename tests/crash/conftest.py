@@ -1,7 +1,5 @@
 """A server and workers in separate processes that can be killed, and an undisturbed job."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 
 import pytest

@@ -3,14 +3,12 @@
 Each line of a job is unique, so a duplicated or a lost one shows in the file itself.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 from rehearsal import Answer, Reply, Request
-from rehearsal.acceptance import REVIEWER_TOOL, review_statements
+from rehearsal.rehearsal_model import REVIEWER_TOOL, review_statements
 from rehearsal.request_view import RequestView, parse_request_view
 from rehearsal.wire import Arguments
 from tests.soak import soak

@@ -4,8 +4,6 @@ The imports cost seconds of processor time, and a fork saves nothing else: a for
 separate process that runs `engine.worker_process.run_worker_process` like any other.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json
@@ -19,13 +17,14 @@ from openai import AsyncOpenAI
 from temporalio import workflow
 
 from activities import activity_catalogue
-from activities.text import tokens
+from activities.stores import store_migration
+from activities.text import indicators, tokens
 from config.agent_files import load_agent
 from engine import worker_process
 from engine.service import job_workflows
-from engine.workflow_sandbox import sandbox_runner
+from engine.workflow_runner import JobWorkflowRunner
 
-READY = (activity_catalogue,)
+READY = (activity_catalogue, store_migration)
 """Modules that a worker loads late."""
 DEATHS = {signal.SIGCHLD}
 
@@ -39,6 +38,7 @@ def main() -> None:
     # expressions of an agent's configuration, certificates.
     asyncio.run(_load_workflows())
     tokens.count_tokens("tea")
+    indicators.shipped_indicators()
     load_agent("generalist")
     AsyncOpenAI(base_url="http://localhost", api_key="none")
     # A collection in a forked worker would copy all these objects.
@@ -68,7 +68,7 @@ def _end_workers() -> None:
 async def _load_workflows() -> None:
     """Import the workflows into the sandbox, which needs an event loop for it."""
     for each in job_workflows():
-        sandbox_runner().prepare_workflow(workflow._Definition.must_from_class(each))
+        JobWorkflowRunner().prepare_workflow(workflow._Definition.must_from_class(each))
 
 
 def _bury(*_: object) -> None:

@@ -1,7 +1,5 @@
 """A job is cancelled within seconds, even during a model call that hangs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

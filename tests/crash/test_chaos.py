@@ -1,7 +1,5 @@
 """The short form of `make chaos`: one job, a kill, a network that is cut, and a failing model."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from pathlib import Path

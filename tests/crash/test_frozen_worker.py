@@ -1,7 +1,5 @@
 """A worker frozen past its time-outs while another serves the job, and then woken."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

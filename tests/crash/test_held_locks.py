@@ -1,7 +1,5 @@
 """Locks that are never released, as by a frozen worker, stop no step."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """`kill -9` of the worker while helpers read: they go on, and no reply is paid for twice."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import Any

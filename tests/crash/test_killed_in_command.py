@@ -1,7 +1,5 @@
 """`kill -9` of the worker while commands run: repeatable ones run again, from the same tree."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

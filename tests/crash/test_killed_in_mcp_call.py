@@ -1,7 +1,5 @@
 """`kill -9` of the worker during an MCP call: it is not repeated, and the model is told."""
 
-from __future__ import annotations
-
 import asyncio
 
 from activities.checkpoints import Root

@@ -1,7 +1,5 @@
 """`kill -9` of the worker while the system runs a feature's tests: they are run again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """`kill -9` of the worker in the middle of a trial: its table is complete, no run is paid twice."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """`kill -9` of a worker within an upload to a bucket; another host, with its own root, goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

@@ -1,7 +1,5 @@
 """`kill -9` of the Temporal server within a step, alone or with the worker."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

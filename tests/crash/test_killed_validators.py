@@ -1,12 +1,11 @@
 """`kill -9` of the worker while two validators work: each requirement is decided once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
 from activities.checkpoints import Root
-from activities.requirements.graph import GraphQuery, open_graph
+from activities.requirements.graph import open_graph
+from activities.requirements.graph.interface import GraphQuery
 from activities.stores.relational_store import RelationalStore
 from config.agent_files import load_agent
 from rehearsal import rehearse

@@ -4,8 +4,6 @@ The notified person answers, so that the next notification follows. A worker tha
 request cannot know whether it arrived: then, and only then, it is sent again, with the same key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

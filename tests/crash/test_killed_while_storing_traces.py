@@ -1,7 +1,5 @@
 """`kill -9` of the worker before and after traces are written: none lost, none doubled."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`kill -9` of the worker during a git fetch or push: fetched again, and pushed once."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

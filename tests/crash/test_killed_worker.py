@@ -1,7 +1,5 @@
 """`kill -9` of the worker within a step: the job ends as if nothing had happened."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

@@ -1,7 +1,5 @@
 """A host is lost while helpers read: another host resumes from the remote, helpers start anew."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 

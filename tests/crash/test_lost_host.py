@@ -1,7 +1,5 @@
 """A host is lost with its disk; another, with its own root, resumes from the remote."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

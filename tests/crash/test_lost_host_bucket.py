@@ -1,7 +1,5 @@
 """Like `test_lost_host`, with a bucket of an object store as the remote."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.buckets import conditional_server, create_bucket

@@ -1,8 +1,6 @@
 """Workers killed and frozen, and the server killed, over the Responses API: its strict provider
 refuses nothing, and the jobs end as if nothing had happened."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

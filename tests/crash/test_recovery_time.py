@@ -1,7 +1,5 @@
 """How fast a job resumes after `kill -9` of its worker."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import statistics

@@ -1,7 +1,5 @@
 """Backups as the manual describes: a job resumes from copies of the root and the database."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

@@ -4,8 +4,6 @@ One group cannot begin, and two write the same file. The same project also runs 
 jobs shared by both workers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

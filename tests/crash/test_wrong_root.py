@@ -1,7 +1,5 @@
 """A worker with the wrong workspaces root is refused, says so, and does no harm."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from typing import Any

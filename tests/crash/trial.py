@@ -1,7 +1,5 @@
 """What all crash tests share: the seed, jobs already begun, and what must hold in the end."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The documentation as data: its pages, code blocks, links and headings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

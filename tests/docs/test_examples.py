@@ -1,7 +1,5 @@
 """The examples in the documentation do what it says."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The diagram of imports includes imports by name."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

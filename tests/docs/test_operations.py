@@ -1,7 +1,5 @@
 """Parts of the manual made for copying: a worker's unit file, and profiles for Temporal."""
 
-from __future__ import annotations
-
 import tomllib
 from configparser import ConfigParser
 

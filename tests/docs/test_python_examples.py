@@ -1,7 +1,5 @@
 """The numbered examples in Python run."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every YAML block of the documentation is taken as it is printed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +13,7 @@ from config.layers import SHIPPED
 from config.yaml_files import parse_yaml
 from protocol.project_start import ProjectStart
 from protocol.trial_start import TrialStart
+from scripts.docs.command_reference import command_options, registered_commands
 from tests.docs.reading import ROOT, blocks, documentation_pages
 
 PAGES = {
@@ -35,6 +34,10 @@ def test_a_block_is_read(name: str, code: str, tmp_path: Path) -> None:
         TrialStart.model_validate(content)
     elif "form" in content:
         ProjectStart.model_validate({"instructions": "Brew.", **content})
+    elif "jobs" in content:
+        [run] = [step["run"] for step in content["jobs"]["mend"]["steps"] if "start" in step["run"]]
+        options = {word for word in run.split() if word.startswith("--")}
+        assert options <= command_options(registered_commands()["start"])
     elif isinstance(content.get("todos"), list):
         read = parse_agent_todo_file(code.encode())
         assert [bool(todo.content and todo.done_when) for todo in read.todos] == [True] * read.count

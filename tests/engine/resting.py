@@ -1,7 +1,5 @@
 """A workflow that waits for an activity or a signal, and a process that serves it."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 
@@ -9,7 +7,7 @@ from temporalio import workflow
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from engine import workflow_sandbox
+from engine.workflow_runner import JobWorkflowRunner
 
 STICKY = timedelta(seconds=2)
 """How long a query or a workflow task waits for the worker that had the previous task."""
@@ -52,7 +50,7 @@ def worker(client: Client, queue: str) -> Worker:
         client,
         task_queue=queue,
         workflows=[Resting],
-        workflow_runner=workflow_sandbox.sandbox_runner(),
+        workflow_runner=JobWorkflowRunner(),
         sticky_queue_schedule_to_start_timeout=STICKY,
     )
 

@@ -1,7 +1,5 @@
 """The payload codec: what is encrypted, which keys decrypt, and what bad keys cause."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 from typing import Any

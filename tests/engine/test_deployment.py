@@ -1,7 +1,5 @@
 """The version of a worker, from our own variables or those of a controller."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

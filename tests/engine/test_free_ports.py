@@ -1,7 +1,5 @@
 """Free ports are such that the system gives to nobody else."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

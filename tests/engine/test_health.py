@@ -1,7 +1,5 @@
 """What a worker needs before it counts as ready."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a worker process exposes: health, readiness, metrics, logs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

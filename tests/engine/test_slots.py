@@ -1,7 +1,5 @@
 """A worker takes another activity only while its event loop has time."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """`worker.py --processes N`: several worker processes that look like one."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -17,8 +15,7 @@ import pytest
 
 from engine.development import DevelopmentServer
 from engine.free_ports import free_port
-from engine.metrics_sum import MetricsSum
-from engine.supervisor import describe_worker_exit
+from engine.supervisor import MetricsSum, describe_worker_exit
 from tests.engine.test_worker_process import REPOSITORY, environment, run
 from tests.workflows.tea import tea
 

@@ -1,7 +1,5 @@
 """The number of waiting jobs, as the server counts them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

@@ -14,7 +14,7 @@ import pytest
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.job.unpushed_checkpoint import UnpushedCheckpoint, record_unpushed
+from activities.job.checkpoint_push import UnpushedCheckpoint, record_unpushed
 from engine.service import GRACE
 from tests.crash.processes import Nursery
 from tests.workflows.deploying import make_current

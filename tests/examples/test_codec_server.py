@@ -1,7 +1,5 @@
 """The codec server answers what Temporal Web asks, over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

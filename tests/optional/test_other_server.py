@@ -3,8 +3,6 @@
 Whatever a weak model does, the job ends in a clear state, never a crash. See docs/development.md.
 """
 
-from __future__ import annotations
-
 import os
 
 import httpx2
@@ -16,7 +14,7 @@ from activities.checkpoints import Root
 from activities.model.endpoint import connect_endpoint
 from engine.service import build_worker
 from tests.workflows.serving import Jobs
-from workflows.endpoint_remedies import NO_CALL
+from workflows.rules.endpoint_remedies import NO_CALL
 
 ENDPOINT = os.environ.get("LONGHAUL_TEST_ENDPOINT")
 pytestmark = pytest.mark.skipif(not ENDPOINT, reason="LONGHAUL_TEST_ENDPOINT is not set")

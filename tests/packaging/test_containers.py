@@ -1,7 +1,5 @@
 """Image, compose file and manifests name only things that exist."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -4,8 +4,6 @@ The packages of Debian's that the image adds, and its user's account, need a rea
 out.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -84,6 +82,8 @@ class ImageRoot:
     def run(self, script: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a shell script in the root."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("LONGHAUL_")}
+        # Most of what is installed is never imported here.
+        inherited["PIP_NO_COMPILE"] = "1"
         tools = f"{Path(sys.executable).parent}:{inherited['PATH']}"
         return subprocess.run(
             [

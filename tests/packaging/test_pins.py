@@ -1,7 +1,5 @@
 """The pinned files satisfy pyproject.toml and are not tied to an index."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

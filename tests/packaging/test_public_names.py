@@ -1,7 +1,5 @@
 """Names that other people's code may import: `docs/public.md` lists them."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -1,7 +1,5 @@
 """The compose file and the manifests agree with the schemas of those who read them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What setup reports on a machine that lacks something."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

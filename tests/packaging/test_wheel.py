@@ -1,7 +1,5 @@
 """The wheel in an environment without the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

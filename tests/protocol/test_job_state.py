@@ -1,7 +1,5 @@
 """Copies of a job's state."""
 
-from __future__ import annotations
-
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.scope_ledger import ScopeItem

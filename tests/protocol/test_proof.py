@@ -1,7 +1,5 @@
 """Commands that prove a feature."""
 
-from __future__ import annotations
-
 from protocol.proof import proof_command_without_cd
 
 

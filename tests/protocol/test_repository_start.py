@@ -1,7 +1,5 @@
 """What a start may say about repositories: no passwords in addresses, valid git names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

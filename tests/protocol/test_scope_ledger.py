@@ -1,7 +1,5 @@
 """The ledger: what completes an item, what leaves it open, what is recorded separately."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 

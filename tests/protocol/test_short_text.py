@@ -1,7 +1,5 @@
 """Texts are shortened between words."""
 
-from __future__ import annotations
-
 import pytest
 
 from protocol.short_text import one_line, text_title_line

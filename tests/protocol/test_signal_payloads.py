@@ -1,7 +1,5 @@
 """What people send by signals: each way of writing it is read, or refused with what is wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The form of a status: programs read it, so its keys must not change."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pydantic's errors on one line, quoting input unchanged."""
 
-from __future__ import annotations
-
 import pytest
 
 from protocol.validation_errors import lowered_validation_error, validation_error_key

@@ -1,7 +1,5 @@
 """A prompt cache by the documented rules of providers: reads and writes are computed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ that followed it or the reverse, items that were changed or made by another mode
 outputs. The model behind it is one of the rehearsal's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

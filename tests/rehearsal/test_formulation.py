@@ -1,7 +1,5 @@
 """The rehearsal model's requirements: a phase that was rewound continues where it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

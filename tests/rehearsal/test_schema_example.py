@@ -1,7 +1,5 @@
 """The rehearsal model's values for a schema fit it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jsonschema

@@ -1,21 +1,7 @@
 """The rehearsal model in a project: its calls are valid for the tools."""
 
-from __future__ import annotations
-
-import json
-
-from activities.toolkit.registry import REGISTRY
-from rehearsal.team import choose_team_procedure, plan_team_job
-from workflows.groups import WORK
-
-
-def test_a_file_is_written_and_the_todo_completed_in_one_reply() -> None:
-    steps = choose_team_procedure("Write `repo/tests/__init__.py`")
-    assert steps is not None
-    calls = next(steps)
-    assert [name for name, _ in calls] == ["write_file", "todo_complete"]
-    for name, arguments in calls:
-        REGISTRY[name].parse(json.dumps(arguments))
+from rehearsal.team import plan_team_job
+from workflows.rules.groups import WORK
 
 
 def test_each_item_of_a_group_is_a_step() -> None:

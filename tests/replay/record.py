@@ -4,8 +4,6 @@ Run it after an intended change of the workflow's shape, before a release: the r
 what running jobs look like to the next version.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The audit of pinned versions, against a server with the protocol of the database."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 The worker is a separate process that logs everything, so the scan covers all there is.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

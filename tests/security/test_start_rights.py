@@ -1,7 +1,5 @@
 """Starting a job is no shell on the worker: plain JSON, as anybody sends who may start jobs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

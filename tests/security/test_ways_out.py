@@ -1,7 +1,5 @@
 """The sandbox is left on none of the ways that `ways_out` tries, whoever the worker is."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -4,8 +4,6 @@ It sees only its requests and keeps no memory: the same request gets the same re
 calls are wrong. In a long phase, and late in the job, it does the right thing.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Jobs on a real Temporal server."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 

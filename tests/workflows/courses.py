@@ -1,7 +1,5 @@
 """The events of a phase without a job, and a watch that records the responses to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,13 +8,13 @@ from protocol.phase import Phase
 from protocol.requests import Call, ToolReply
 from protocol.stuck_thresholds import StuckThresholds
 from protocol.todo_list import Todo
-from workflows.course import (
+from workflows.rules.course import (
     CallOutcome,
     course_after_call,
     course_after_phase,
     course_after_reply,
 )
-from workflows.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
+from workflows.rules.stuck import Nudge, Verdict, judge_stuckness, mark_stuck_advice_sent
 
 Event = CallOutcome | str | None
 """A tool call, the mark that a phase of work leaves (`idle…` if it changed nothing), or None for a

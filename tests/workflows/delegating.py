@@ -1,7 +1,5 @@
 """A model for jobs that delegate: it plays the agent and its helpers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rehearsal import Reply, Request

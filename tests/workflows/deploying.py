@@ -1,7 +1,5 @@
 """Worker versioning, as a deployment uses it."""
 
-from __future__ import annotations
-
 import asyncio
 
 from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest

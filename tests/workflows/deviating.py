@@ -1,7 +1,5 @@
 """A model that answers some calls differently."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -4,8 +4,6 @@ The work is a brief of sentences, each of which demands a file with a fact in it
 plans three phases, does a list for each, and completes. A fool does one thing in another way.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """A series of jobs, and people's rules that hooks enforce."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 from typing import Any

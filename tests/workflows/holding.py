@@ -1,7 +1,5 @@
 """Activities that last until a test releases them, to test what arrives meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How much of a prompt a provider's prefix cache could reuse from the call before."""
 
-from __future__ import annotations
-
 import json
 
 from rehearsal.wire import Request

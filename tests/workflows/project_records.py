@@ -1,7 +1,5 @@
 """A project's record as the workflow's code keeps it, and its course without any job."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +11,14 @@ from protocol.project_start import ProjectStart
 from protocol.proof import CheckCommand, Proof
 from protocol.scope_ledger import scope_from_texts
 from protocol.usage import Usage
-from workflows import pipeline
-from workflows.forms import FORMS
-from workflows.project_moves import AssignJob, Move, count_project_job
-from workflows.project_units import keep_unresolved_unit_work, note_unit_attempt, unit_work_problems
+from workflows.rules import pipeline
+from workflows.rules.forms import FORMS
+from workflows.rules.project_moves import AssignJob, Move, count_project_job
+from workflows.rules.project_units import (
+    keep_unresolved_unit_work,
+    note_unit_attempt,
+    unit_work_problems,
+)
 
 
 def started(form: str, **details: Any) -> ProjectRecord:

@@ -1,7 +1,5 @@
 """Queries that wait for a worker which is not ready for them."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

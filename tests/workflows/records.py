@@ -1,7 +1,5 @@
 """A job's record as the workflow's code keeps it, without a job."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from protocol.job_record import JobRecord

@@ -1,7 +1,5 @@
 """A model that stops at one point: its job stays at work while a test looks at it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rehearsal import call, rehearse

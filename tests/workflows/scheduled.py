@@ -1,7 +1,5 @@
 """A schedule that fires every second, on the real server, until a test's condition holds."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta

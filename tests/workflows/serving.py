@@ -1,7 +1,5 @@
 """A real Temporal server, and workers in this process with any model a test wants."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """A job of a few replies with its model: a test decides what each verb of a todo list does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

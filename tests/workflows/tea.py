@@ -1,7 +1,5 @@
 """Jobs on tea: a guide of two documents in eight phases, and one page in three."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.brief import BRIEF

@@ -1,12 +1,11 @@
 """The agents of a project, played by one model: each recognized by its instructions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from protocol.handoffs import SAME_TASK
 from rehearsal import Answer, Reply, Request
 from rehearsal.request_view import RequestView, is_error_result, parse_request_view
 from tests.workflows.short import DONE, SET, Call, close, hand_over, plan
@@ -76,7 +75,9 @@ class Team:
     def _calls(self, view: RequestView, verb: str) -> list[Call]:
         if verb in ("Plan", "Rethink"):
             # The job's task is copied to workspace.md, as tactical phases do not see it.
-            task = view.opening.partition("## Amended")[2] or view.opening
+            before, _, amended = view.opening.partition("## Amended")
+            known = "; ".join(text for text in self.does if text in before)
+            task = f"{known}\n{amended}" if SAME_TASK in amended else amended or before
             # Lessons from earlier jobs are no part of it.
             task = task.partition("# What earlier jobs ran into")[0]
             task_copy = write("workspace.md", task[:8000])

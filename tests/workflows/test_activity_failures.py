@@ -1,7 +1,5 @@
 """After every failure of a step the job waits for a person, who is told what to do."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import NoReturn
 
@@ -18,10 +16,10 @@ from temporalio.exceptions import (
 
 from protocol.data_model import Data
 from protocol.failure_details import mend_detail
-from workflows.activity_calls import ActivityCalls
-from workflows.activity_failures import StepFailed
-from workflows.activity_table import SHOW_FOLDER
-from workflows.wait_states import wait_after_failure
+from workflows.runtime.activity_calls import ActivityCalls
+from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.activity_table import SHOW_FOLDER
+from workflows.runtime.wait_states import wait_after_failure
 
 
 def wrapped(

@@ -1,7 +1,5 @@
 """Every possible answer of an endpoint is handled, and a person can read what happened."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -23,7 +21,7 @@ from tests.brief import BRIEFEST
 from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.test_retried_calls import until_receiving
-from workflows.text_replies import DEMAND_AFTER
+from workflows.rules.text_replies import DEMAND_AFTER
 
 START: dict[str, Any] = {
     "agent": "generalist",

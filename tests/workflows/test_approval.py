@@ -1,15 +1,17 @@
 """A call that needs approval: the job waits, shows exactly what it would do, and is answered."""
 
-from __future__ import annotations
-
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
+from cli.app import main
+from engine.development import DevelopmentServer
 from rehearsal import Reply, call
+from tests.ssh_keys import make_key
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.tea import tea
@@ -155,3 +157,51 @@ async def test_approve_names_tools_that_exist(jobs: Jobs) -> None:
     with pytest.raises(WorkflowFailureError) as failed:
         await jobs.result(handle)
     assert "approve: 'crystal_ball' is neither a tool" in str(failed.value.__cause__)
+
+
+async def test_a_signed_approval_takes_the_signature_of_the_person_named(
+    temporal: Client, running: DevelopmentServer, root: Root, tmp_path: Path
+) -> None:
+    """What is unsigned, forged or stale, and a bypass, are refused; the command line signs."""
+    key = make_key(tmp_path / "key")
+    public = key.with_suffix(".pub").read_text().strip()
+    rule = {"tool": "move_file", "by": ["ada"], "not_starter": True}
+    settings = SETTINGS | {"approve": [rule], "signers": {"ada": public}}
+    model = moving()
+    async with serving(temporal, root, model) as jobs:
+        with pytest.raises(WorkflowFailureError) as failed:
+            await (await jobs.start(tea(set=settings))).result()
+        assert "needs to know who starts the job" in str(failed.value.cause)
+        handle = await jobs.start({**tea(set=settings), "by": "bob@host"})
+        status = await jobs.until(handle, waiting_for="approval")
+        assert "It takes the signature of ada." in status["waiting"]["message"]
+        assert "--key ~/.ssh/id_ed25519` or `starter.py deny" in status["waiting"]["remedy"]
+        assert "or the signal deny with" in status["waiting"]["remedy"]
+        approval = status["approval"]
+        forged = {"id": approval["id"], "by": "ada", "signature": "ada", "expires": "2099-01-01"}
+        for payload in (
+            {"id": approval["id"], "by": "ada"},
+            forged,
+            forged | {"expires": "2026-01-01T00:00:00Z"},
+            forged | {"expires": "2099-01-01T00:00:00Z"},
+        ):
+            await handle.signal("approve", payload)
+        await handle.signal("bypass", {"guard": "approve", "reason": "Let me."})
+        status = await jobs.until(handle, notices=lambda told: len(told) == 5)
+        assert status["waiting_for"] == "approval"
+        for told, expected in zip(
+            status["notices"],
+            ("takes the signature of ada", "no time zone", "was good until 2026", "not in the form",
+             "has refused nothing"),
+            strict=True,
+        ):  # fmt: skip
+            assert expected in told
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("LONGHAUL_WORKSPACES", str(root.path))
+            patch.setenv("TEMPORAL_ADDRESS", running.address)
+            command = ["approve", handle.id, "--key", str(key)]
+            assert await asyncio.to_thread(main, command) == 0
+        status = await enough(jobs, handle, 4)
+    [record] = status["approvals"]
+    assert (record["by"], record["approved"]) == ("ada", True)
+    assert not model.results(4)[-2].startswith("Error")

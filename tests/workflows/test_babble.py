@@ -5,8 +5,6 @@ call completed it, or if its changed file, the list or the end of the job shows 
 ended has no open todos. The job ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from itertools import pairwise
@@ -27,7 +25,6 @@ from tests.soak import soak
 from tests.workflows.babble import Babble
 from tests.workflows.serving import Jobs, serving
 
-SEEDS = soak(range(1, 3), range(1, 60))
 LETTER = 0.1
 """How often a person sends a signal during a model call."""
 MOST = 5000
@@ -41,6 +38,8 @@ SET = {
     "scope.beyond": "list",
 }
 OWN_LIST = {"todos.work": ["Make the tea.", "Taste it.", "Pour it."]}
+LISTS: dict[str, dict[str, object]] = {"planned": {}, "own list": {**OWN_LIST}}
+RUNS = [(seed, kind) for seed in range(1, 60) for kind in LISTS]
 LETTERS: list[tuple[str, dict[str, object]]] = [
     ("pause", {}),
     ("rewind", {"issue": "Not like this."}),
@@ -89,12 +88,11 @@ def _status(phase: Phase, todo: Todo) -> str:
     return "current" if todo is phase.current else "open"
 
 
-@pytest.mark.parametrize("own", [{}, OWN_LIST], ids=["planned", "own list"])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "kind"), soak([(1, "planned"), (2, "own list")], RUNS))
 async def test_what_a_job_says_of_itself_is_true(
-    temporal: Client, root: Root, seed: int, own: dict[str, object]
+    temporal: Client, root: Root, seed: int, kind: str
 ) -> None:
-    job = f"babble-{seed}-{len(own)}"
+    job = f"babble-{seed}-{kind[:3]}"
     comparing = Comparing(temporal, root, job, seed)
     async with serving(temporal, root, comparing) as jobs:
         handle = await jobs.start(
@@ -102,7 +100,7 @@ async def test_what_a_job_says_of_itself_is_true(
                 "agent": "generalist",
                 "instructions": "Make tea.",
                 "items": ["Leaves"] if seed % 2 else [],
-                "set": {**SET, **own},
+                "set": {**SET, **LISTS[kind]},
             },
             job_id=job,
         )
@@ -159,12 +157,17 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
     data = yaml.safe_load(page)
     now = {todo["id"] for todo in data["todos"] if todo["status"] == "completed"}
     assert done <= now
+    # A todo that was passed over is done only if its file was changed after all.
+    passed = {todo.id for todo in old.todos if not todo.needed}
+    if late := now & passed:
+        shown_done(before, late, ending="")
+    now -= passed
     if data["outcome"] == "rewound":
         assert now == done
         return
     assert data["outcome"] == "completed"
     if old.purpose != "final":
-        assert len(now) == len(old.todos), page
+        assert len(now | passed) == len(old.todos), page
     called = newest_calls(before.conversation, before.state.step)
     result_count = count_newest_results(before.conversation)
     if result_count < len(called):

@@ -1,22 +1,19 @@
 """Whether a budget allows the next call: fully reserved before it, settled by actual use."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
 
-from protocol.call_price import Price
 from protocol.job_record import JobRecord, Review
 from protocol.limits import Budget, JobLimits
 from protocol.requests import Call
 from protocol.status import LimitUse
-from protocol.usage import Usage
+from protocol.usage import Price, Usage
 from tests.workflows.records import record
-from workflows import budget, reservations
-from workflows.budget import ExceededBudgetLimit, exceeded_limit, limits_after_signal
-from workflows.reservations import TOOL_CALL, Reservation
+from workflows.rules import budget, reservations
+from workflows.rules.budget import ExceededBudgetLimit, exceeded_limit, limits_after_signal
+from workflows.rules.reservations import TOOL_CALL, Reservation
 
 PRICE = Price(prompt=2, cached=0.2, completion=10)
 USED = Usage(

@@ -1,10 +1,8 @@
 """Bypassing a guard, tested on the record alone."""
 
-from __future__ import annotations
-
 from protocol.requests import GuardOutcome
 from tests.workflows.records import record
-from workflows import guard_outcomes
+from workflows.jobs import guard_outcomes
 
 
 def test_only_what_refused_can_be_bypassed() -> None:

@@ -1,7 +1,5 @@
 """An agent asks a person once: the job waits, then uses the answer or the default."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -42,8 +40,8 @@ async def test_an_answer_becomes_the_result_of_the_call(temporal: Client, root: 
         await handle.signal("answer", {"id": "another", "text": "Black."})
         await handle.signal("resume", {})
         await handle.signal("answer", {"text": ""})
-        status = await jobs.until(handle, notices=lambda told: len(told) == 3)
-        assert "no question 'another' is open" in status["notices"][0] + status["notices"][1]
+        status = await jobs.until(handle, notices=lambda notices: len(notices) == 4)
+        assert "no question 'another' is open" in " ".join(status["notices"])
         assert status["waiting_for"] == "clarification"
 
         await handle.signal("answer", {"id": pending["id"], "text": "Black tea."})

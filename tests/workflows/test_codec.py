@@ -1,7 +1,5 @@
 """A job with encrypted payloads: unreadable in Temporal, readable with our commands."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -14,12 +12,11 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
 from activities.checkpoints import Root
-from cli.jobs.job_failures import job_failure_message
-from cli.jobs.job_view import view_job
-from cli.jobs.recent_events import fetch_recent_steps
+from cli.jobs.job_view import job_failure_message, view_job
+from cli.jobs.watch import fetch_recent_steps
 from engine.codec import encrypting_converter
 from engine.converter import DATA_CONVERTER
-from engine.workflow_sandbox import sandbox_runner
+from engine.workflow_runner import JobWorkflowRunner
 from protocol.payload_reading import EncryptedPayloadError
 from rehearsal.request_view import RequestView
 from rehearsal.wire import Answer, Failure, Request
@@ -98,7 +95,9 @@ async def test_what_temporal_holds_of_a_job(
             "notes/kettle.md" in line for _, line in await fetch_recent_steps(client, handle.id, 60)
         )
         replayer = Replayer(
-            workflows=[Job], data_converter=client.data_converter, workflow_runner=sandbox_runner()
+            workflows=[Job],
+            data_converter=client.data_converter,
+            workflow_runner=JobWorkflowRunner(),
         )
         await replayer.replay_workflow(await handle.fetch_history())
         if keys:

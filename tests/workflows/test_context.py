@@ -1,7 +1,5 @@
 """The context of long phases and jobs stays limited in size, complete, and cacheable."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, field
@@ -25,10 +23,10 @@ from tests.workflows.prefix import PrefixMeter
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Short, close, hand_over, job
 
-CALLS = soak(70, 400)
+CALLS = soak(50, 400)
 """Calls of a long phase, whose results together exceed the context several times."""
 LINES = CALLS * 40
-LIMIT = soak(45_000, 80_000)
+LIMIT = soak(32_000, 80_000)
 MESSAGE = 1_200
 """A little more than the tokens of one result."""
 FACT = "The kettle holds 1.7 litres."

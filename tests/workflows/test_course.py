@@ -1,7 +1,5 @@
 """Work that looks repetitive and is not: what stuck detection must not take for a loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -10,8 +8,8 @@ from hypothesis import strategies as st
 
 from protocol.stuck_thresholds import StuckThresholds
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
-from workflows.course import MAX_POLLED, MAX_SEEN, CallOutcome, course_window_size
-from workflows.stuck import Narrow, Wait
+from workflows.rules.course import MAX_POLLED, MAX_SEEN, CallOutcome, course_window_size
+from workflows.rules.stuck import Narrow, Wait
 
 FIGURES = StuckThresholds()
 

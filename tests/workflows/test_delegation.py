@@ -1,7 +1,5 @@
 """Helpers that read for an agent, on a real server."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

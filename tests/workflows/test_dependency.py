@@ -1,7 +1,5 @@
 """Failures that the model cannot fix: the job waits for what it needs and is never rewound."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A changed workflow, deployed while jobs are at work."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta

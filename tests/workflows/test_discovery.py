@@ -1,7 +1,5 @@
 """A job with more tools than are offered: the model finds the one it needs and uses it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -4,8 +4,6 @@
 loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

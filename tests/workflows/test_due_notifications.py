@@ -1,7 +1,5 @@
 """Notifications to people: why, from whom, with what content, and each sent once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import stat
@@ -31,12 +29,18 @@ def calling(endpoint: Receiver, **more: Any) -> dict[str, Any]:
     return job(instructions=f"Make tea by {SECRET}.", set={"notify": {"url": endpoint.url}, **more})
 
 
-async def test_the_end_is_told_with_names_and_no_content(temporal: Client, root: Root) -> None:
+async def test_an_address_and_a_hook_are_told_of_the_end_with_names_and_no_content(
+    temporal: Client, root: Root, tmp_path: Path
+) -> None:
+    script, out = tmp_path / "mail", tmp_path / "out"
+    script.write_text(f'#!/bin/sh\nread -r line; echo "$line" >> {out}\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    hooks = [{"command": str(script), "matcher": "end|waiting"}]
     with receiver() as endpoint:
         async with serving(temporal, root, Short()) as jobs:
-            handle = await jobs.start(calling(endpoint))
+            handle = await jobs.start(calling(endpoint, **{"hooks.Notification": hooks}))
             assert (await jobs.result(handle))["status"] == "completed"
-            await until(lambda: len(endpoint.bodies) == 1)
+            await until(lambda: len(endpoint.bodies) == 1 and out.exists())
     body, header = endpoint.bodies[0], endpoint.headers[0]
     assert body["event"] == "end"
     assert body["status"] == "completed"
@@ -48,6 +52,12 @@ async def test_the_end_is_told_with_names_and_no_content(temporal: Client, root:
     assert "content" not in body
     assert SECRET not in json.dumps(body)
     assert "Tea was made" not in json.dumps(body)
+    # The hook is told on its standard input.
+    event = json.loads(out.read_text())
+    assert event["hook_event_name"] == "Notification"
+    assert event["notification_type"] == "end"
+    assert event["session_id"] == handle.id
+    assert event["message"] == body["text"]
 
 
 async def test_content_is_sent_where_the_configuration_says_so(
@@ -158,24 +168,6 @@ async def test_only_what_is_wanted_is_sent(temporal: Client, root: Root) -> None
             named = [each async for each in temporal.list_workflows("WorkflowType = 'Notify'")]
     assert endpoint.bodies == []
     assert not [each for each in named if each.id.startswith(handle.id)]
-
-
-async def test_a_hook_is_told_on_its_standard_input(
-    temporal: Client, root: Root, tmp_path: Path
-) -> None:
-    script, out = tmp_path / "mail", tmp_path / "out"
-    script.write_text(f'#!/bin/sh\nread -r line; echo "$line" >> {out}\n')
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    hook = {"command": str(script), "matcher": "end|waiting"}
-    async with serving(temporal, root, Short()) as jobs:
-        handle = await jobs.start(job(set={"hooks.Notification": [hook]}))
-        await jobs.result(handle)
-        await until(out.exists)
-    event = json.loads(out.read_text())
-    assert event["hook_event_name"] == "Notification"
-    assert event["notification_type"] == "end"
-    assert event["session_id"] == handle.id
-    assert event["message"] == f"{handle.id} has ended: completed, 1 statement, not reviewed."
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The feature loop end to end: initializer, coder, tester; findings sent back; blocked features."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
@@ -110,7 +108,7 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         # One commit for each accepted piece of work, with a message that says what was done.
         story = list(repository.git.walk(result["commit"]))
         assert [each.message.partition("\n")[0] for each in story] == [
-            "Did it", "Did it", "Begin: Make a tea room.",
+            "Serves tea", "Set the project up", "Begin: Make a tea room.",
         ]  # fmt: skip
         trailers = story[0].message
         assert "Job: tearoom.serve-coder-1\nFeature: serve\n" in trailers
@@ -122,15 +120,14 @@ async def test_a_feature_goes_back_to_a_fork_of_its_coder_and_a_claim_to_its_tes
         branch = repository.git.references["refs/heads/jobs/tearoom.brew-coder-2"].target
         assert repository.read_file(str(branch), "brew.md") == b"hot tea\n"
 
-        # The second attempt began with the lessons of the first.
+        # The second attempt began with the tester's findings, which no reflection repeats.
         second = temporal.get_workflow_handle("tearoom.brew-coder-2")
         status = await second.query("status")
         snapshot = jobs.snapshot(second, status["checkpoint"])
         number = status["checkpoints"][0]["phase"]
         messages = Conversation(snapshot.history.subfolder(f"{number:04d}")).messages()
-        assert "The attempts that failed" in messages[2]["content"]
-        assert "It is cold." in messages[2]["content"]
-        assert messages[3]["role"] == "assistant"
+        assert "It is cold." in messages[1]["content"]
+        assert messages[2]["role"] == "assistant"
 
     events = (await second.fetch_history()).events
     start = events[0].workflow_execution_started_event_attributes.input.payloads[0].data

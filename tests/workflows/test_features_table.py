@@ -1,15 +1,19 @@
 """The feature loop row by row: the next action in each state, without any job."""
 
-from __future__ import annotations
-
 import pytest
 
+from protocol.payload_reading import read_project_signal_payload
+from protocol.payloads import ReceivedSignal
 from protocol.project import Feature
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from tests.workflows.project_records import Play, features, proof, started, verdict
-from workflows import project_status
-from workflows.project_moves import EndProject, WaitForJobs
+from workflows.projects import project_status
+from workflows.projects.project_signals import ProjectSignals
+from workflows.projects.project_steps import ProjectSteps
+from workflows.rules.project_moves import EndProject, WaitForJobs
+from workflows.rules.project_units import unit_merge_message
+from workflows.runtime.inbox import Inbox
 
 CODED = ChildWork(commit="c1")
 
@@ -56,7 +60,11 @@ def test_what_is_coded_is_tested_from_its_commit() -> None:
     play = listed("brew")
     play.one(
         ChildWork(
-            commit="c1", report="Made; try it cold.", added="\nFiles changed: a.", proofs=[proof()]
+            commit="c1",
+            report="Made; try it cold.",
+            added="\nFiles changed: a.",
+            changed=["a.py", "tests/b.py"],
+            proofs=[proof()],
         )
     )
     [move] = play.start()
@@ -64,7 +72,8 @@ def test_what_is_coded_is_tested_from_its_commit() -> None:
     # The coder's message to the tester, followed by what the system found out.
     assert move.handoff.inputs.results == [
         "Made; try it cold.",
-        "What the system ran itself on it: unit: pytest: exit code 0, 3 tests.",
+        "What the system saw change: repo/a.py, repo/tests/b.py.",
+        "What the system ran itself on it for unit: exit code 0, 3 tests.",
     ]
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.checks == ["unit"]
@@ -95,7 +104,7 @@ def test_what_fails_goes_back_to_a_fork_of_the_coder_with_the_findings() -> None
     [move] = play.start()
     assert move.job == "tea.brew-coder-2"
     assert move.fork
-    assert (move.fork.job, move.fork.phase) == ("tea.brew-coder-1", 4)
+    assert (move.fork.job, move.fork.phase) == ("tea.brew-coder-1", None)
     assert move.handoff.inputs.commit == "c1"
     assert move.handoff.inputs.findings == ["It is cold."]
     assert move.handoff.inputs.results == []
@@ -123,13 +132,42 @@ def test_after_two_attempts_it_is_blocked_with_reasons_and_the_next_begins() -> 
         "brew (blocked, and repo/ has nothing of it): It is cold."
     ]
     assert move.handoff.inputs.findings == []
-    status = project_status.project_unit_status(brewed)
+    status = project_status.project_unit_status(brewed, play.project)
     assert [(each["role"], each["outcome"]) for each in status["history"]] == [
         ("coder", "accepted"),
         ("tester", "did not pass"),
     ] * 2
     assert status["history"][1]["why"] == ["It is cold."]
-    assert "starter.py fork tea.brew-coder-2 --phase 4" in status["unblock"]
+    assert "`starter.py fork tea.brew-coder-2 --id NEW" in status["unblock"]
+
+
+def test_a_job_that_completed_is_forked_at_its_end_and_a_testers_findings_say_all() -> None:
+    play = listed("brew")
+    play.one(CODED)
+    play.one(verdict("It is cold."))
+    [move] = play.start()
+    assert move.fork
+    assert move.fork.phase is None
+    assert move.handoff.inputs.says_all
+    # What proof refused is looked into, from the start of the phase it had reached.
+    play.project.start.attempts = 3
+    play.end(move.job, status="failed", reason="no model", phases=3)
+    [again] = play.start()
+    assert again.fork
+    assert (again.fork.job, again.fork.phase) == (move.job, 3)
+    assert not again.handoff.inputs.says_all
+
+
+def test_a_merge_is_titled_by_the_feature_and_says_what_each_attempt_did() -> None:
+    play = listed("brew")
+    play.one(ChildWork(commit="c1", report="Brewed it."))
+    play.one(verdict("It is cold."))
+    play.one(ChildWork(commit="c2", report="Warmed it."))
+    [move] = play.start()
+    run = play.project.running[move.job]
+    message = unit_merge_message(play.project, run, verdict())
+    assert message.startswith("Do brew\n\n")
+    assert "Attempt 1: Brewed it.\n\nAttempt 2: Warmed it.\n\nJob: tea.brew-coder-2" in message
 
 
 def test_of_other_features_a_coder_is_told_a_line_each() -> None:
@@ -201,7 +239,7 @@ def test_work_that_collides_is_not_tested_any_more() -> None:
     assert (brewed.tested, brewed.status, brewed.commit) == (False, "in_progress", "c-both")
     [move] = play.start()
     assert "menu.md" in move.handoff.inputs.findings[0]
-    assert move.handoff.inputs.collides
+    assert move.handoff.inputs.says_all
 
 
 def test_the_end_is_when_none_is_pending() -> None:
@@ -209,3 +247,62 @@ def test_the_end_is_when_none_is_pending() -> None:
     play.one(CODED)
     play.one(verdict())
     assert play.moves == [EndProject("completed")]
+
+
+async def test_what_is_told_of_a_feature_reaches_its_jobs_alone_and_unblocks_it() -> None:
+    play = listed("brew", "serve")
+    for commit in ("c1", "c2"):
+        play.one(ChildWork(commit=commit))
+        play.one(verdict("It is cold."))
+    signals = ProjectSignals(play.project, ProjectSteps(), Inbox(read_project_signal_payload))
+    payload = {"text": "Boil it.", "unit": "brew"}
+    await signals.handle(ReceivedSignal(signal="tell", payload=payload))
+    [move] = play.start()
+    assert move.job == "tea.brew-coder-3"
+    assert move.handoff.inputs.results == ["From a person: Boil it."]
+    play.end(move.job, CODED)
+    [tester] = play.start()
+    assert "From a person: Boil it." in tester.handoff.inputs.results
+    play.end(tester.job, verdict())
+    [other] = play.start()
+    assert "From a person: Boil it." not in other.handoff.inputs.results
+    unknown = ReceivedSignal(signal="tell", payload={"text": "Stir.", "unit": "stir"})
+    await signals.handle(unknown)
+    assert unknown.act
+    assert "there are brew, serve" in (unknown.act.refused or "")
+
+
+def test_what_a_coder_gives_up_goes_to_a_person_and_not_round_again() -> None:
+    play = listed("live", "serve")
+    said = "unit: it cannot be done without a network"
+    play.one(ChildWork(commit="c1", given_up=True, problems=[said, "exit code 1"]))
+    live = feature(play.project, "live")
+    assert (live.status, live.attempts, live.reasons) == ("blocked", 1, [said, "exit code 1"])
+    assert live.history[0].why == [said, "exit code 1"]
+    assert live.history[0].outcome == "gave up"
+    assert play.jobs == ["tea.serve-coder-1"]
+
+
+def test_all_findings_are_kept_and_reach_who_comes_next() -> None:
+    play = Play(started("features"))
+    set_up = features("brew", "serve")
+    set_up.report = "Set up.\nFound: " + "the kettle leaks; " * 60
+    play.one(set_up)
+    [coder] = play.start()
+    assert coder.handoff.inputs.results == [f"set-up (accepted): {set_up.report.strip()}"]
+    diff = "-    assert brew(2) == 4"
+    made = ChildWork(commit="c1", report="Made.", test_changes=diff)
+    play.end(coder.job, made, unresolved=["test_two: two cups are no longer sold"])
+    [tester] = play.start()
+    assert any(diff in each for each in tester.handoff.inputs.results)
+    assert any("test_two: two cups" in each for each in tester.handoff.inputs.results)
+    findings = [f"The pot {number} is small." for number in range(6)]
+    passed = verdict()
+    assert passed.verdict
+    passed.verdict.findings = findings
+    play.end(tester.job, passed)
+    assert feature(play.project, "brew").history[-1].why == findings
+    [other] = play.start()
+    [_, line] = other.handoff.inputs.results
+    assert line.startswith("brew (accepted): Made.\nIts tester passed it, and found:\n- The pot 0")
+    assert all(each in line for each in findings)

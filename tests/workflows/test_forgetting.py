@@ -1,7 +1,5 @@
 """Forgetting: the files of a closed job are deleted, and nothing that is still in use."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from functools import partial
@@ -19,7 +17,7 @@ from activities.checkpoints.forgotten_records import (
 )
 from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark
 from activities.forgetting.job_files import LOCKS, has_job_files, job_paths
-from activities.job.checkpoint_fetch import fetch_snapshot
+from activities.job.activity_context import fetch_snapshot
 from activities.requirements.requirement import Citation, Requirement
 from activities.requirements.store_sync import match_rows_to_workspace
 from activities.stores.outbox import Call as StoreCall

@@ -1,7 +1,5 @@
 """A new job from the start of a phase of another job, which stays unchanged."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each gate refuses for one reason at a time, and the reason says what to fix."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -12,12 +10,12 @@ from protocol.endings import GateFacts
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
 from protocol.phase import Purpose
-from protocol.scope_ledger import ScopeItem
+from protocol.scope_ledger import ScopeItem, sync_plan_steps
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
-from workflows.contract import rule_on_drops
-from workflows.gates import NextPhase, Refusal, completion_gate, phase_gate
-from workflows.tool_rules import phase_tool_rule, unknown_tool_refusal
+from workflows.rules.contract import rule_on_drops
+from workflows.rules.gates import NextPhase, Refusal, completion_gate, phase_gate
+from workflows.rules.tool_rules import phase_tool_rule, unknown_tool_refusal
 
 LIMITS = JobLimits()
 GOOD: list[Any] = [{"id": n, "content": f"Do step {n}"} for n in range(1, 6)]
@@ -346,6 +344,42 @@ def test_a_small_correction_is_completed_on_the_spot() -> None:
         many.add_item(text)
     assert "4 scope items are open" in refused(many, worked)
     assert "4 open phases" in refused(covered(), GateFacts(plan_open=4, worked=True))
+    # As many as it changed files.
+    assert completion_gate(many, worked.model_copy(update={"files_changed": 4}), 0) is None
+
+
+def test_a_box_that_names_only_settled_items_is_done_with_them() -> None:
+    job = covered()
+    job.scope = [*job.scope, *sync_plan_steps([], [(1, "Write S1 and S2")])]
+    assert completion_gate(job, OPEN, 0) is None
+    job.scope = [*covered("S2").scope, *job.scope[-1:]]
+    assert "S2 water" in refused(job, OPEN)
+    # What was dropped is owed by no box either.
+    job.drop_items(["S2"], "There is none of it.")
+    assert completion_gate(job, OPEN, 0) is None
+
+
+def own_list(**details: Any) -> JobState:
+    """Return a job whose list ends with the todo to end it."""
+    job = state("work", ends_job=True, **details)
+    job.scope = sync_plan_steps([], [(1, "Make it")])
+    return job
+
+
+def test_a_list_that_ends_the_job_ends_by_job_complete_alone() -> None:
+    ending = own_list(done=2)
+    assert ending.phase.is_ending
+    single = JobLimits(single_list=True)
+    assert "calling job_complete" in follows(phase_gate(ending, GateFacts(), single))
+    # A phase that somebody added to the plan comes first.
+    assert follows(phase_gate(ending, GateFacts(plan_ahead=True), single)) == "transition"
+    assert completion_gate(ending, GateFacts(plan_phases=1, plan_open=1, worked=True), 0) is None
+
+
+def test_what_such_a_list_leaves_undone_needs_neither_a_rewind_nor_a_reason_for_each_step() -> None:
+    facts = GateFacts(plan_phases=1, plan_open=1)
+    assert "todo_rewind" in refused(own_list(), facts)
+    assert completion_gate(own_list(), facts.model_copy(update={"gives_up": True}), 0) is None
 
 
 def test_what_is_open_is_given_up_only_after_a_rewind() -> None:

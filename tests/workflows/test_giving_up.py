@@ -1,11 +1,10 @@
 """Cancel, rewind and pause take effect during a model call, without waiting for a heartbeat."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,14 +16,16 @@ from engine.codec import data_converter
 from engine.development import find_temporal_binary
 from rehearsal import Hang
 from rehearsal.wire import Answer, Request, Stall
+from tests.soak import soak
 from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 
 MOST_SECONDS = 3.0
-PROFILES = pytest.mark.parametrize("quick", [True, False], ids=["quick", "default"])
-SERVERS = pytest.mark.parametrize("tells", [True, False], ids=["told", "by-heartbeat"])
-"""Whether the server tells a worker at once that an activity is cancelled."""
+RUNS = [*product((True, False), repeat=2)][:: soak(3, 1)]
+"""Whether the server tells a worker at once that an activity is cancelled, and whether heartbeats
+are quick.
+"""
 
 
 class SlowOnce:
@@ -53,8 +54,7 @@ async def plain_server() -> AsyncIterator[Client]:
         yield environment.client
 
 
-@PROFILES
-@SERVERS
+@pytest.mark.parametrize(("tells", "quick"), RUNS)
 async def test_cancel_and_rewind_amid_a_model_call_take_seconds(
     temporal: Client, plain_server: Client, root: Root, *, tells: bool, quick: bool
 ) -> None:
@@ -108,7 +108,7 @@ async def _paused(jobs: Jobs, model: SlowReply) -> WorkflowHandle[Any, dict[str,
     return handle
 
 
-@PROFILES
+@pytest.mark.parametrize("quick", soak([False], [True, False]))
 async def test_a_pause_amid_a_model_call_takes_seconds_and_costs_no_call(
     temporal: Client, root: Root, *, quick: bool
 ) -> None:

@@ -1,7 +1,5 @@
 """Parallel groups end to end: a manager divides the work, groups do it, the manager reviews."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence
@@ -12,7 +10,7 @@ from temporalio.client import Client, WorkflowContinuedAsNewError, WorkflowFailu
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from cli.start.project_input import project_input
+from cli.start.start_files import project_input
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
 from tests.soak import soak

@@ -1,7 +1,5 @@
 """Parallel groups in every state, without any job: waves, work sent back, the end."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -11,12 +9,12 @@ from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
-from workflows.groups import routing_frame_of_groups
-from workflows.inbox import Inbox
-from workflows.project_moves import EndProject, ParkProject, WaitForJobs
-from workflows.project_result import project_result
-from workflows.project_status import project_status_answer
-from workflows.project_units import block_project_unit
+from workflows.projects.project_result import project_result
+from workflows.projects.project_status import project_status_answer
+from workflows.rules.groups import routing_frame_of_groups
+from workflows.rules.project_moves import EndProject, ParkProject, WaitForJobs
+from workflows.rules.project_units import block_project_unit
+from workflows.runtime.inbox import Inbox
 
 ITEMS = ["green tea", "black tea", "cups", "spoons", "sugar"]
 DONE = ChildWork(commit="c1")
@@ -135,6 +133,14 @@ def told(play: Play, **answer: Any) -> list[str]:
     group_routing = routing(**answer).routing
     assert group_routing
     return routing_problems(group_routing, routing_frame_of_groups(play.project))
+
+
+def test_a_first_division_neither_drops_all_nor_claims_completion() -> None:
+    play = Play(started("groups", items=ITEMS[:1]))
+    for reason, wrong in ((".", "dropped without a reason: S1"), ("Nobody asks.", "Nothing has")):
+        problems = told(play, groups=[], drop=[{"id": "S1", "reason": reason}])
+        assert any(wrong in problem for problem in problems), problems
+    assert any("Nothing has been worked on" in each for each in told(play, complete=True))
 
 
 def test_what_is_wrong_with_a_division() -> None:
@@ -256,6 +262,7 @@ def test_an_item_that_a_group_left_out_is_not_done_until_the_manager_says_what_b
     assert [item.status for item in play.project.scope] == ["completed", "open"]
     [move] = play.start()
     assert "S2: black tea (left out by a: Nobody drinks it.)" in move.handoff.task
+    assert move.handoff.task.endswith("are said to be done:\n- S1: green tea")
     assert "in no group: S2" in told(play, complete=True)[0]
     play.end(move.job, routing(groups=grouped(b=["S2"])))
     play.one(ChildWork(commit="c2"))

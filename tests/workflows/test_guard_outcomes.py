@@ -1,7 +1,5 @@
 """Guards and hooks in a job on a real server: refusals, one-time bypasses, Stop hooks."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -3,8 +3,6 @@
 The habit of writing files in the wrong place is tested in `test_learning`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

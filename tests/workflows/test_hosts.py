@@ -1,7 +1,5 @@
 """Workers on separate workspaces roots that share a remote for checkpoints."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A job that looks at a page: a real browser, by way of a public MCP server, over both APIs."""
 
-from __future__ import annotations
-
 import base64
 import os
 import re
@@ -21,6 +19,7 @@ from tests.activities.mcp.serving import FETCHED
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderTransport
 from tests.provider.strict import Responses
+from tests.soak import soak
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, job
 from tests.workflows.team import Team, answer, project, write
@@ -81,7 +80,8 @@ class Looking:
             self.seen.append((int(pixel[0]), int(pixel[1]), int(pixel[2])))
 
 
-@pytest.mark.parametrize("api", ["chat", "responses"])
+# The tester below looks over the API for chats.
+@pytest.mark.parametrize("api", soak(["responses"], ["chat", "responses"]))
 async def test_a_job_looks_at_a_page_of_a_real_browser(
     temporal: Client, root: Root, tmp_path: Any, api: str
 ) -> None:

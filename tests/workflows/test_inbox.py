@@ -1,7 +1,5 @@
 """Signals are kept in order or visibly refused, and the number kept is limited."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -9,8 +7,8 @@ import pytest
 from protocol.scope_ledger import scope_from_texts
 from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.records import record
-from workflows import trace_notes
-from workflows.inbox import FULL, MAX_BYTES, MAX_SIGNALS, Inbox
+from workflows.runtime import trace_notes
+from workflows.runtime.inbox import FULL, MAX_BYTES, MAX_SIGNALS, Inbox
 
 
 def test_letters_keep_their_order_and_only_what_was_sent() -> None:

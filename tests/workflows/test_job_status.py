@@ -1,13 +1,12 @@
 """What people see of a job, tested on its record alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from cli.jobs.outline_text import outline_sheet, status_outline
 from protocol.contract import ContractRow
+from protocol.current_notices import current_notice_lines
 from protocol.endings import JobResult, Outcome
 from protocol.job_outline import job_outline
 from protocol.job_record import JobRecord
@@ -15,20 +14,20 @@ from protocol.notices import Notice
 from protocol.search_attribute_names import MODEL, NAMES
 from protocol.waiting import WaitState, WaitTimer
 from tests.workflows.records import record, state
-from workflows.inbox import Inbox
-from workflows.job_display import (
+from workflows.jobs.job_display import (
     job_memo,
     preparing_job_memo,
 )
-from workflows.job_status import job_status_answer, preparing_job_status
-from workflows.outline_markdown import outline_markdown
-from workflows.web_display import search_attributes
+from workflows.jobs.job_status import job_status_answer, preparing_job_status
+from workflows.runtime.inbox import Inbox
+from workflows.runtime.web_display import outline_markdown, search_attributes
 
 WAITING = WaitState(reason="budget", message="The phase has used up its calls.", remedy="Resume.")
 
 
 def job_details_markdown(job: JobRecord, inbox: Inbox) -> str:
-    return outline_markdown(job_outline(job_status_answer(job, inbox), inbox.notices[::-1]))
+    status = job_status_answer(job, inbox)
+    return outline_markdown(job_outline(status, current_notice_lines(status)))
 
 
 def memo(job: JobRecord) -> dict[str, str]:
@@ -145,7 +144,13 @@ def test_what_needs_a_person_comes_first_and_the_newest_notice_before_the_others
     job = record(
         waiting=WAITING.model_copy(update={"about": {"question": "Why?\n# Not a heading"}})
     )
-    text = job_details_markdown(job, Inbox(notices=[Notice(text="older"), Notice(text="newer")]))
-    assert text.index("waiting (budget)") < text.index("### Phase") < text.index("### Notices")
-    assert text.index("newer") < text.index("older")
+    names = ("older", "newer")
+    settings = [Notice(text=f"the model is set: {name}", topic="model") for name in "ab"]
+    notices = [*settings, *(Notice(text=text) for text in names)]
+    text = job_details_markdown(job, Inbox(notices=notices))
+    # The scope may be long.
+    places = ["waiting (budget)", "### Phase", "### Notices", "newer", "older", "### Scope"]
+    assert [text.index(each) for each in places] == sorted(text.index(each) for each in places)
+    assert "the model is set: a" not in text
+    assert "1 settled notice is left out" in text
     assert "\n    # Not a heading" in text

@@ -1,7 +1,5 @@
 """A judge at the end of a phase: a no with findings, a yes, a garbled answer, and the limits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ from tests.workflows.queries import query_status
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, in_turn, job
-from workflows import budget, reservations
+from workflows.rules import budget, reservations
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
 JUDGED: dict[str, Any] = {"judge": {"attempts": 2}}

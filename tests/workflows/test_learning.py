@@ -1,7 +1,5 @@
 """From a habit to a guard over a series of jobs, with the real parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Limits in real jobs: each parks the job before the call that would exceed it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

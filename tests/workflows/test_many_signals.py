@@ -1,7 +1,5 @@
 """Thousands of signals that come while no worker runs are handled in bounded tasks."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import re
@@ -16,7 +14,7 @@ from tests.soak import SOAK, soak
 from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
-from workflows.inbox import FULL, MAX_SIGNALS
+from workflows.runtime.inbox import FULL, MAX_SIGNALS
 
 MANY = 2000
 LONG = "Use metric units. " * 200

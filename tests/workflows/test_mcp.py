@@ -1,7 +1,5 @@
 """Jobs with MCP servers, from start to result."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

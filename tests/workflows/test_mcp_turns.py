@@ -1,9 +1,9 @@
 """Calls that MCP servers finish later: they ask a person first, or run as a task."""
 
-from __future__ import annotations
-
 import asyncio
+import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,44 @@ from temporalio.client import WorkflowFailureError
 from tests.activities.mcp.serving import PATIENT, patient_over_http
 from tests.workflows.queries import query_status
 from tests.workflows.serving import serving
-from tests.workflows.short import DONE, Call, Short, job
+from tests.workflows.short import DONE, TEA, Call, Short, job
 
 
-def patient(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
-    return {"patient": {"command": [sys.executable, str(PATIENT), str(ledger), *form], **settings}}
+@dataclass
+class Ledger:
+    """What the server has done. All tests have the same and share the server, whose start takes
+    seconds.
+    """
+
+    path: Path
+
+    @property
+    def tasks(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.tasks")
+
+    def read(self) -> str:
+        return self.path.read_text() if self.path.exists() else ""
+
+    def clear(self) -> None:
+        self.path.unlink(missing_ok=True)
+        shutil.rmtree(self.tasks, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    return Ledger(tmp_path_factory.mktemp("patient") / "ledger")
+
+
+@pytest.fixture
+def ledger(shared_ledger: Ledger) -> Ledger:
+    shared_ledger.clear()
+    return shared_ledger
+
+
+def patient(ledger: Ledger, *form: str, **settings: Any) -> dict[str, Any]:
+    return {
+        "patient": {"command": [sys.executable, str(PATIENT), str(ledger.path), *form], **settings}
+    }
 
 
 class Calling:
@@ -36,7 +69,7 @@ class Calling:
         return [("write_file", {"path": "output/tea.md", "content": "tea"}), DONE]
 
 
-def starting(ledger: Path, *form: str, **settings: Any) -> dict[str, Any]:
+def starting(ledger: Ledger, *form: str, **settings: Any) -> dict[str, Any]:
     servers = patient(ledger, *form)
     return job(set={"mcp": servers, "limits.tools_offered": 60, **settings})
 
@@ -45,51 +78,51 @@ def asks_again(waiting: dict[str, Any]) -> bool:
     return "does not fit" in waiting["about"]["question"]
 
 
-async def test_a_server_asks_a_person(temporal, root, tmp_path: Path) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
+async def test_a_server_asks_a_person(temporal, root, ledger: Ledger) -> None:
+    calling = Calling("order", kind="tea")
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         status = await jobs.until(handle, waiting_for="clarification")
         assert "The MCP server patient asks: How much tea?" in status["waiting"]["message"]
         assert '{"size": "small", "sugar": false}' in status["clarification"]["pending"]["default"]
-        assert not ledger.exists()
+        assert not ledger.read()
         await handle.signal("answer", {"text": "size=huge"})
         await jobs.until(handle, waiting=asks_again)
         await handle.signal("answer", {"text": "size=large; sugar=yes"})
         assert (await jobs.result(handle))["status"] == "completed"
         status = await query_status(handle)
     assert calling.told == ["ordered large tea"]
-    assert ledger.read_text() == "order tea large True\n"
+    assert ledger.read() == "order tea large True\n"
     assert status["clarification"] == {"used": 1, "pending": None, "resolved": 1}
 
 
-async def test_nobody_answers_a_server(temporal, root, tmp_path: Path) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
+async def test_nobody_answers_a_server(temporal, root, ledger: Ledger) -> None:
+    calling = Calling("order", kind="tea")
     settings = {"limits.clarification_hours": 0.0003}
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger, **settings))
         assert (await jobs.result(handle))["status"] == "completed"
         status = await query_status(handle)
     # Then the server's own proposal is used.
-    assert ledger.read_text() == "order tea small False\n"
+    assert ledger.read() == "order tea small False\n"
     assert any("nobody answered in time" in line for line in status["notices"])
 
 
 async def test_a_question_without_a_default_is_not_agreed_to(
-    temporal, root, tmp_path: Path
+    temporal, root, ledger: Ledger
 ) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("sign", kind="tea")
+    calling = Calling("sign", kind="tea")
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger, **{"limits.clarifications": 0}))
         assert (await jobs.result(handle))["status"] == "completed"
-    assert not ledger.exists()
+    assert not ledger.read()
     assert calling.told[0].startswith("Error: ")
 
 
 async def test_questions_of_one_turn_are_put_one_after_the_other(
-    temporal, root, tmp_path: Path
+    temporal, root, ledger: Ledger
 ) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("sign", kind="tea")
+    calling = Calling("sign", kind="tea")
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         answers = {"Who drinks": "Ann", "How much": '{"size": "large"}'}
@@ -105,30 +138,30 @@ async def test_questions_of_one_turn_are_put_one_after_the_other(
                 ),
             )
         assert (await jobs.result(handle))["status"] == "completed"
-    assert ledger.read_text() == "sign tea Ann large\n"
+    assert ledger.read() == "sign tea Ann large\n"
 
 
-async def test_a_question_outlasts_its_servers_memory(temporal, root, tmp_path: Path) -> None:
+async def test_a_question_outlasts_its_servers_memory(temporal, root, ledger: Ledger) -> None:
     """Servers drop a question after minutes, and a person takes longer."""
-    ledger, calling = tmp_path / "ledger", Calling("order", kind="tea")
+    calling = Calling("order", kind="tea")
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger, "1.0"))
         await jobs.until(handle, waiting_for="clarification")
         await asyncio.sleep(1.5)
         await handle.signal("answer", {"text": "size=large"})
         assert (await jobs.result(handle))["status"] == "completed"
-    assert ledger.read_text() == "order tea large False\n"
+    assert ledger.read() == "order tea large False\n"
 
 
-async def test_a_task_is_polled_until_it_ends(temporal, root, tmp_path: Path) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=3)
+async def test_a_task_is_polled_until_it_ends(temporal, root, ledger: Ledger) -> None:
+    calling = Calling("brew", seconds=3)
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         await jobs.until(handle, waits_until=bool)
         assert (await jobs.result(handle))["status"] == "completed"
         history = await handle.fetch_history()
     assert calling.told == ["tea is ready"]
-    lines = ledger.read_text().splitlines()
+    lines = ledger.read().splitlines()
     assert [line.split()[0] for line in lines].count("brew") == 1
     assert 2 <= lines.count("poll") <= 5
     timers = [e for e in history.events if e.HasField("timer_fired_event_attributes")]
@@ -136,10 +169,10 @@ async def test_a_task_is_polled_until_it_ends(temporal, root, tmp_path: Path) ->
 
 
 async def test_over_http_a_task_is_polled_and_a_person_asked(
-    temporal, root, tmp_path: Path
+    temporal, root, ledger: Ledger
 ) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=2, asks=True)
-    with patient_over_http(ledger) as server:
+    calling = Calling("brew", seconds=2, asks=True)
+    with patient_over_http(ledger.path) as server:
         start = job(set={"mcp": {"patient": server}, "limits.tools_offered": 60})
         async with serving(temporal, root, calling.model) as jobs:
             handle = await jobs.start(start)
@@ -149,13 +182,13 @@ async def test_over_http_a_task_is_polled_and_a_person_asked(
             await jobs.until(handle, waits_until=bool)
             assert (await jobs.result(handle))["status"] == "completed"
     assert calling.told == ['tea is ready {"cup": "red"}']
-    lines = ledger.read_text().splitlines()
+    lines = ledger.read().splitlines()
     assert [line.split()[0] for line in lines].count("brew") == 1
     assert lines.count("poll") >= 2
 
 
-async def test_a_task_asks_a_person(temporal, root, tmp_path: Path) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=0, asks=True)
+async def test_a_task_asks_a_person(temporal, root, ledger: Ledger) -> None:
+    calling = Calling("brew", seconds=0, asks=True)
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         status = await jobs.until(handle, waiting_for="clarification")
@@ -165,48 +198,49 @@ async def test_a_task_asks_a_person(temporal, root, tmp_path: Path) -> None:
     assert calling.told == ['tea is ready {"cup": "red"}']
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ({"seconds": 0, "fails": "no water"}, "Error: patient failed at it: no water"),
-        ({"seconds": 0, "result": {"content": "odd"}}, "It is not what the server declared"),
-        (
-            {"seconds": 60},
-            "Error: patient worked on its task for more than 1 s (mcp.patient.task_seconds)",
-        ),
-    ],
-)
-async def test_a_task_that_does_not_end_well(
-    temporal, root, tmp_path: Path, arguments: dict[str, Any], expected: str
-) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", **arguments)
+async def test_tasks_that_do_not_end_well(temporal, root, ledger: Ledger) -> None:
+    brews: list[dict[str, Any]] = [
+        {"seconds": 0, "fails": "no water"},
+        {"seconds": 0, "result": {"content": "odd"}},
+        {"seconds": 60},
+    ]
+    told = list[str]()
+
+    def work(view: Any) -> list[Call]:
+        told.extend(done.result for done in view.calls[-1:])
+        if view.replies == 2:
+            assert "cancel" not in ledger.read()
+        return [("patient__brew", brews[view.replies])] if view.replies < 3 else [TEA, DONE]
+
     start = starting(ledger)
     start["set"]["mcp"]["patient"]["task_seconds"] = 1
-    async with serving(temporal, root, calling.model) as jobs:
-        handle = await jobs.start(start)
-        assert (await jobs.result(handle))["status"] == "completed"
-    assert expected in calling.told[0]
-    assert ("cancel" in ledger.read_text()) is (arguments["seconds"] == 60)
+    async with serving(temporal, root, Short({"Work": work})) as jobs:
+        assert (await jobs.result(await jobs.start(start)))["status"] == "completed"
+    assert "Error: patient failed at it: no water" in told[0]
+    assert "It is not what the server declared" in told[1]
+    late = "Error: patient worked on its task for more than 1 s (mcp.patient.task_seconds)"
+    assert late in told[2]
+    assert "cancel" in ledger.read()
 
 
-async def test_a_server_that_forgot_its_task(temporal, root, tmp_path: Path) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=60)
+async def test_a_server_that_forgot_its_task(temporal, root, ledger: Ledger) -> None:
+    calling = Calling("brew", seconds=60)
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         await jobs.until(handle, waits_until=bool)
-        for task in (tmp_path / "ledger.tasks").iterdir():
+        for task in ledger.tasks.iterdir():
             task.unlink()
         assert (await jobs.result(handle))["status"] == "completed"
     assert "does not know its task" in calling.told[0]
     assert "may have happened" in calling.told[0]
-    assert ledger.read_text().count("brew") == 1
+    assert ledger.read().count("brew") == 1
 
 
 @pytest.mark.parametrize("by", ["rewind", "cancel"])
 async def test_a_task_that_nobody_wants_any_more_is_cancelled(
-    temporal, root, tmp_path: Path, by: str
+    temporal, root, ledger: Ledger, by: str
 ) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=60)
+    calling = Calling("brew", seconds=60)
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         await jobs.until(handle, waits_until=bool)
@@ -218,11 +252,11 @@ async def test_a_task_that_nobody_wants_any_more_is_cancelled(
             await handle.signal("cancel", {"reason": "enough"})
             with pytest.raises(WorkflowFailureError):
                 await jobs.result(handle)
-    assert ledger.read_text().splitlines()[-1] == "cancel"
+    assert ledger.read().splitlines()[-1] == "cancel"
 
 
-async def test_a_pause_does_not_lose_a_task(temporal, root, tmp_path: Path) -> None:
-    ledger, calling = tmp_path / "ledger", Calling("brew", seconds=4)
+async def test_a_pause_does_not_lose_a_task(temporal, root, ledger: Ledger) -> None:
+    calling = Calling("brew", seconds=4)
     async with serving(temporal, root, calling.model) as jobs:
         handle = await jobs.start(starting(ledger))
         await jobs.until(handle, waits_until=bool)
@@ -235,4 +269,4 @@ async def test_a_pause_does_not_lose_a_task(temporal, root, tmp_path: Path) -> N
         await handle.signal("resume", {})
         assert (await jobs.result(handle))["status"] == "completed"
     assert calling.told == ["tea is ready"]
-    assert ledger.read_text().count("brew") == 1
+    assert ledger.read().count("brew") == 1

@@ -1,7 +1,5 @@
 """A bug mended in a repository, proved by its tests: refused cheats, parked starts, publishing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -74,21 +72,36 @@ def branches(remote: Path) -> list[str]:
     return git(remote, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
 
 
-async def test_a_bug_is_mended_and_proved(temporal: Client, root: Root, remote: Path) -> None:
+async def test_a_bug_is_mended_and_proved_and_an_afterthought_goes_onto_the_same_branch(
+    temporal: Client, root: Root, remote: Path
+) -> None:
+    again = "Say how much\n\nNothing said what brew takes."
     model = Script(
         Reply(calls=[("read_file", {"path": "repo/tea.py"}), ("read_file", {"path": TESTS})]),
         Reply(calls=MEND),
         Reply(calls=[finish()]),
+        Reply(calls=[write("repo/tea.py", "# Two spoons a cup.\n" + MENDED)]),
+        Reply(calls=[finish("repo/tea.py", summary=again)]),
     )
     signed = {"commits.author": "Ada <ada@example.org>", "commits.sign_off": True}
     async with serving(temporal, root, model) as jobs:
         handle = await jobs.start(start(remote, set=signed))
         result = await jobs.result(handle)
         status = await handle.query("status")
+        mended = git(remote, "log", "--format=%an %s%n%b", "trunk..mended").strip()
+        fork = await jobs.start(
+            {
+                "fork": {"job": handle.id},
+                "instructions": "Say in a comment how much.",
+                "publish": {"branch": "mended"},
+            }
+        )
+        thought_of = await jobs.result(fork)
     model.verify()
     opening = model.requests[0]["messages"][1]["content"]
     command = "python3 -m unittest discover -s tests -t ."
     assert f"{command}: 2 passed, 1 failed" in opening
+    assert "- Test the tea\n- One" in opening
     assert "2 passed" in str(status["notices"])
     assert (result["status"], result["phases"]) == ("completed", 1)
     rows = branch_section(BranchResult.model_validate(result["branch"])).rows
@@ -97,38 +110,12 @@ async def test_a_bug_is_mended_and_proved(temporal: Client, root: Root, remote: 
         "changed +3 tests/test_tea.py",
         f"tests: {command}: 3 passed, 1 more, 1 failed without it too",
     ]
-    assert "- Test the tea\n- One" in opening
-    assert git(remote, "log", "--format=%an %s%n%b", "trunk..mended").strip() == (
+    assert mended == (
         f"Ada {SUMMARY.replace(chr(10) * 2, chr(10))}\n\n"
         f"Tests: {command}: 3 passed, 1 more, 1 failed without it too.\n\n"
         "Signed-off-by: Ada <ada@example.org>"
     )
-
-
-async def test_an_afterthought_goes_onto_the_same_branch(
-    temporal: Client, root: Root, remote: Path
-) -> None:
-    again = "Say how much\n\nNothing said what brew takes."
-    documented = "# Two spoons a cup.\n" + MENDED
-    model = Script(
-        Reply(calls=MEND),
-        Reply(calls=[finish()]),
-        Reply(calls=[write("repo/tea.py", documented)]),
-        Reply(calls=[finish("repo/tea.py", summary=again)]),
-    )
-    async with serving(temporal, root, model) as jobs:
-        handle = await jobs.start(start(remote))
-        await jobs.result(handle)
-        fork = await jobs.start(
-            {
-                "fork": {"job": handle.id},
-                "instructions": "Say in a comment how much.",
-                "publish": {"branch": "mended"},
-            }
-        )
-        result = await jobs.result(fork)
-    model.verify()
-    assert "3 passed, 1 more" in result["branch"]["proof"]
+    assert "3 passed, 1 more" in thought_of["branch"]["proof"]
     subjects = git(remote, "log", "--format=%s", "trunk..mended").splitlines()
     assert subjects == ["Say how much", "Give two spoons a cup"]
 

@@ -1,7 +1,5 @@
 """A waiting job gets the model settings it needs with `resume`, and goes on."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -27,9 +25,9 @@ from tests.provider.strict import Responses
 from tests.workflows.queries import query_status
 from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
-from workflows import budget, endpoint_remedies
-from workflows.activity_failures import StepFailed
-from workflows.wait_states import wait_after_failure
+from workflows.rules import budget, endpoint_remedies
+from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.wait_states import wait_after_failure
 
 FEW = ZeroCost(steps=2, todos=1)
 LONGER = ZeroCost(steps=8, todos=1)

@@ -1,7 +1,5 @@
 """What a project needs in the sandbox is tried before any model call is paid for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
 from activities.commands import sandbox
-from activities.projects.required_commands import failing_required_command, required_commands
+from activities.projects.runner_commands import failing_required_command, required_commands
 from config.agent_files import load_agent
 from protocol.project_start import ProjectStart
 from tests.workflows.serving import serving

@@ -1,7 +1,5 @@
 """A remote that stays away for longer than Temporal retries: jobs and projects go on trying."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -26,11 +24,11 @@ from tests.workflows.serving import Jobs, client_for
 from tests.workflows.short import Short, close, job
 from tests.workflows.team import Team, project, write
 from tests.workflows.test_project_children import assembled
-from workflows.activity_failures import StepFailed
-from workflows.continuation import Continuation
 from workflows.project import Project
-from workflows.project_retries import ProjectRetries
-from workflows.project_steps import ProjectSteps
+from workflows.projects.project_retries import ProjectRetries
+from workflows.projects.project_steps import ProjectSteps
+from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.continuation import Continuation
 
 STAGES = [{"id": "draft", "agent": "generalist", "task": "Draft the menu."}]
 TEAM = Team({"Draft the menu": lambda text: [write("repo/menu.md", "tea\n")]})

@@ -1,14 +1,12 @@
 """Calls that MCP servers finish later, tested on the job's record alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from protocol.job_record import JobRecord
 from protocol.payloads import ReceivedSignal
 from protocol.requests import Pending
 from tests.workflows.records import record
-from workflows import pending_calls, questions
+from workflows.jobs import pending_calls, questions
 
 NOW = 1_800_000_000.0
 SIZE = Pending(key="k", server="tea", asks="size", question="How much?")

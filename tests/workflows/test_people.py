@@ -1,7 +1,5 @@
 """What people do to a job, and how the job shows who did what and when."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A pipeline end to end: each agent starts with what the previous one handed over."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 from typing import Any

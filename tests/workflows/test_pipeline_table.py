@@ -1,7 +1,5 @@
 """A pipeline in every state, without any job; and the share of the limits its jobs get."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 
@@ -10,8 +8,9 @@ from protocol.project_requests import ChildWork
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 from tests.workflows.project_records import Play, started
-from workflows import project_budget_shares, project_waits
-from workflows.project_moves import AssignJob, EndProject, WaitForJobs
+from workflows.projects import project_waits
+from workflows.rules import project_budget_shares
+from workflows.rules.project_moves import AssignJob, EndProject, WaitForJobs
 
 STAGES = [{"agent": "creator", "task": "Find."}, {"agent": "validator", "task": "Check."}]
 

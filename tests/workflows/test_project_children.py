@@ -1,7 +1,5 @@
 """Messages from a project's job are kept while the project waits for something else."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from typing import Any
@@ -19,20 +17,20 @@ from protocol.requests import CheckpointReply
 from protocol.trace_requests import StoreTracesReply, Trace
 from protocol.usage import Usage
 from tests.workflows.project_records import Play, started
-from workflows.activity_calls import GONE
-from workflows.activity_failures import StepFailed
-from workflows.cancellation import Cancellation
-from workflows.continuation import Continuation
-from workflows.forms import FORMS
-from workflows.inbox import Inbox
 from workflows.project import Project
-from workflows.project_children import ProjectChildren, await_project_child
-from workflows.project_display import ProjectDisplay
-from workflows.project_end import ProjectEnd
-from workflows.project_retries import ProjectRetries
-from workflows.project_settlement import ProjectSettlement
-from workflows.project_signals import ProjectSignals
-from workflows.project_steps import ProjectSteps
+from workflows.projects.project_children import ProjectChildren, await_project_child
+from workflows.projects.project_display import ProjectDisplay
+from workflows.projects.project_end import ProjectEnd
+from workflows.projects.project_retries import ProjectRetries
+from workflows.projects.project_settlement import ProjectSettlement
+from workflows.projects.project_signals import ProjectSignals
+from workflows.projects.project_steps import ProjectSteps
+from workflows.rules.forms import FORMS
+from workflows.runtime.activity_calls import GONE
+from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.cancellation import Cancellation
+from workflows.runtime.continuation import Continuation
+from workflows.runtime.inbox import Inbox
 
 LATER = Usage(model_calls=7)
 

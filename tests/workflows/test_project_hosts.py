@@ -1,7 +1,5 @@
 """Projects on separate workspaces roots with a shared remote: any host can continue them."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from contextlib import AsyncExitStack
@@ -17,6 +15,7 @@ from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view
 from tests.buckets import KEYS, create_bucket, unconditional_server
 from tests.flawed_store import flawed_store
+from tests.soak import soak
 from tests.workflows.serving import SECONDS, serving
 from tests.workflows.short import job
 from tests.workflows.team import Team, Writes, project, write
@@ -65,6 +64,7 @@ async def check_id_is_refused_elsewhere(
     assert "is already in the remote" in str(failed.value.cause)
 
 
+@pytest.mark.parametrize("remote", soak(["s3"], ["git", "s3"]), indirect=True)
 async def test_a_project_whose_host_is_lost_ends_as_undisturbed_and_keeps_its_id(
     temporal: Client, root: Root, tmp_path: Path, remote: str
 ) -> None:
@@ -89,6 +89,7 @@ async def test_a_project_whose_host_is_lost_ends_as_undisturbed_and_keeps_its_id
     assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
 
 
+@pytest.mark.parametrize("remote", soak(["git"], ["git", "s3"]), indirect=True)
 async def test_a_project_that_goes_to_and_fro_ends_as_one_that_stays(
     temporal: Client, root: Root, tmp_path: Path, remote: str
 ) -> None:

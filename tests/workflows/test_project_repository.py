@@ -1,7 +1,5 @@
 """A project on a repository: it starts from a commit there and ends as a branch of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +72,7 @@ async def test_its_jobs_work_upon_the_commit_and_the_branch_keeps_what_they_neve
     assert any("Submodules are not fetched" in notice for notice in notices)
     repository = ProjectRepository(project_repository_path(root, handle.id))
     state = str(repository.git.references["refs/heads/state"].target)
-    assert b"Subject: [PATCH 1/2] Wrote what was missing" in (
+    assert b"Subject: [PATCH 1/2] Draft the menu" in (
         repository.read_file(state, "changes.patch") or b""
     )
 

@@ -1,7 +1,5 @@
 """Signals to a project reach its jobs, limits stop them, and a bad signal does no harm."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Sequence
@@ -123,7 +121,7 @@ async def test_a_job_that_ends_while_its_project_is_paused_is_no_obstacle(
         await temporal.get_workflow_handle(child).signal("cancel", {})
         with pytest.raises(WorkflowFailureError):
             await temporal.get_workflow_handle(child).result()
-        ended = "0 of 1 stages; generalist on stage-1 (ended)"
+        ended = "0 of 1 stages; the system examines its work for stage-1"
         status = await jobs.until(handle, line=ended, running=[])
         assert [(job["job"], job["status"]) for job in status["jobs"]] == [(child, "ended")]
         assert (await (await handle.describe()).memo())["state"] == ended

@@ -1,7 +1,5 @@
 """Proof end to end: failing work goes back to its coder before a tester is paid for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -41,15 +39,16 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
 
     team = Team(
         {
+            # The tester reads what its coder was refused.
+            "Test the feature brew": lambda told: [
+                write("repo/tests/test_more.py", MORE),
+                write("repo/scratch.py", "of the tester"),
+                verdict(),
+            ],
             "leave out ||": set_up,
             "Set the project up": set_up,
             "The system ran `": code,
             "Make the feature brew": code,
-            "Test the feature brew": lambda told: [
-                write("repo/tests/test_more.py", MORE),
-                write("repo/tea.py", "of the tester"),
-                verdict(),
-            ],
         },
         summary="Brewed it. Two cups for each.",
     )
@@ -67,17 +66,18 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     assert "exit code 1" in disproved
     assert "disproved" not in unit["history"][1]
     story = unit_story(ProjectUnit.model_validate(unit))
-    assert story[1].startswith("  - it said that it was done, and proof refused: ")
+    assert story[1] == "  said: Brewed it. Two cups for each."
+    assert story[2].startswith("  - it said that it was done, and proof refused: ")
     [run] = unit["evidence"]
     assert (run["ran"], run["tests"], run["exit_code"]) == (UNITTEST, 3, 0)
     assert run["asked_by"] == "brew-tester-1"
     repository = ProjectRepository(project_repository_path(root, "proved"))
     # The tester's own test is merged, and nothing else from its copy.
     assert repository.read_file(result["commit"], "tests/test_more.py") == MORE.encode()
-    assert repository.read_file(result["commit"], "tea.py") == GOOD["tea.py"].encode()
+    assert repository.read_file(result["commit"], "scratch.py") is None
     # One commit for each piece of work; the job that only writes a list makes none.
     story = [each.message for each in repository.git.walk(result["commit"])]
-    assert [line.partition("\n")[0] for line in story] == ["Brewed it", "Begin: Make a tea room."]
+    assert [line.partition("\n")[0] for line in story] == ["Brews", "Begin: Make a tea room."]
     assert story[0].endswith(
         "Job: proved.brew-coder-1\nFeature: brew\nTested-by: proved.brew-tester-1\n"
         f"Evidence: unit: {UNITTEST}: exit code 0, 3 tests\n"
@@ -87,7 +87,8 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
 async def test_a_coder_that_gives_up_ends_and_the_project_goes_on(
     temporal: Client, root: Root
 ) -> None:
-    """No person has to act on it at once."""
+    """No person has to act on it at once, and no second attempt is paid."""
+    said = "unit: brewing for one cup gives two, and I cannot see why"
     bad = {**GOOD, "tea.py": BUG}
     team = Team(
         {
@@ -96,16 +97,17 @@ async def test_a_coder_that_gives_up_ends_and_the_project_goes_on(
                 write(f"repo/{path}", text) for path, text in bad.items()
             ],
         },
-        unresolved=["unit: brewing for one cup gives two, and I cannot see why"],
+        unresolved=[said],
     )
     async with serving(temporal, root, team) as jobs:
-        handle = await jobs.start(project("features", attempts=1), kind="Project")
+        handle = await jobs.start(project("features", attempts=2), kind="Project")
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
     [unit] = result["units"]
-    assert (unit["status"], unit["tested"]) == ("blocked", False)
-    assert "exit code 1" in unit["reasons"][0]
-    assert "FAILED (failures=1)" in unit["reasons"][0]
+    assert (unit["status"], unit["tested"], unit["attempts"]) == ("blocked", False, 1)
+    assert unit["reasons"][0] == said
+    assert "exit code 1" in unit["reasons"][1]
+    assert "FAILED (failures=1)" in unit["reasons"][1]
     [run] = unit["evidence"]
     assert (run["passed"], run["failed"]) == (False, 1)
     assert "starter.py fork" in unit["unblock"]

@@ -1,7 +1,5 @@
 """Publishing a job's work: commits, a patch and a bundle, or a branch that is pushed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

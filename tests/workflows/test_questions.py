@@ -1,7 +1,5 @@
 """Questions to people, tested on the job's record alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -10,7 +8,7 @@ from protocol.job_record import JobRecord
 from protocol.payloads import ReceivedSignal
 from protocol.requests import ShowCallReply
 from tests.workflows.records import record
-from workflows import approvals, questions
+from workflows.jobs import approvals, questions
 
 NOW = 1_800_000_000.0
 ASKED = ShowCallReply(commit="c", arguments={"question": "Which?", "default": "Any."})

@@ -1,7 +1,5 @@
 """Reasoning is sent back over chat completions where the endpoint wants it: learned both ways."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What parks a job, what makes it continue, and what a lost checkpoint does."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess

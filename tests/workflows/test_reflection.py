@@ -1,7 +1,5 @@
 """A failed attempt: the question to the model, what is kept, what the next attempt sees."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from temporalio.client import Client
@@ -35,7 +33,7 @@ class Failing:
         if "assumption" in system[:400] and not request.get("tools"):
             self.asked.append(request)
             return self.reflections[min(len(self.asked), len(self.reflections)) - 1]
-        if "tactical phase" in system[:100] and not self.rewound:
+        if "# Tactical phase" in system and not self.rewound:
             self.rewound = True
             return Reply(calls=[("todo_rewind", {"issue": self.issue})])
         if self.rewound:

@@ -1,7 +1,5 @@
 """A job on a repository: its files, its AGENTS.md, and what the model sees of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A repository behind a real sshd: fetched, and published to, with a key or an agent."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

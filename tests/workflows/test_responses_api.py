@@ -1,7 +1,5 @@
 """Whole jobs over the Responses API, against a stand-in as strict as the real provider."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import cycle

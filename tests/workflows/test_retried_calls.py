@@ -1,7 +1,5 @@
 """Signals that do not wait for a call which is only retried."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

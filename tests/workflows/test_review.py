@@ -1,7 +1,5 @@
 """The acceptance review: a reader with fresh eyes judges each statement before a job ends."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +21,7 @@ from tests.workflows.records import record, state
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, in_turn, job, plan
 from tests.workflows.tea import page
-from workflows.completion import is_reviewed
+from workflows.jobs.completion import is_reviewed
 
 ONE = {"reflection": False, "review.calls": 1}
 THREE = {"reflection": False, "review.calls": 3}
@@ -43,12 +41,12 @@ class Reviewer:
         return self.replies[min(len(self.requests), len(self.replies)) - 1]
 
 
-def judging(*verdicts: tuple[str, str, str], finding: str = LACKING) -> Reply:
+def judging(*verdicts: tuple[str, str, str], finding: str = LACKING, also: str = "") -> Reply:
     listed = [
         {"id": id_, "verdict": word, "quote": quote, "finding": finding if word == "unmet" else ""}
         for id_, word, quote in verdicts
     ]
-    return call("judge_statements", verdicts=listed)
+    return call("judge_statements", verdicts=listed, findings=also)
 
 
 def works(reviewer: Any, items: int = 2, **verbs: Any) -> Short:
@@ -99,7 +97,7 @@ async def test_what_is_unmet_is_sent_back_and_accepted_once_it_is_mended(
     reviewer = Reviewer(
         [
             judging(("S1", "met", "Tea number 1"), ("S2", "unmet", "Tea number 2")),
-            judging(("S1", "met", "Tea number 1"), ("S2", "met", "hot water")),
+            judging(("S1", "met", "Tea number 1"), ("S2", "met", "hot water"), also="No sugar."),
         ]
     )
     mended = ("append_file", {"path": "output/tea.md", "content": "With hot water."})
@@ -114,7 +112,8 @@ async def test_what_is_unmet_is_sent_back_and_accepted_once_it_is_mended(
     assert "call job_complete again" in refusal
     assert "S1" not in refusal
     # This helps people too: after too many refusals the job waits for one.
-    assert LACKING in status["notices"][-1]
+    assert LACKING in status["notices"][-2]
+    assert status["notices"][-1] == "the review accepted the work and adds: No sugar."
     task = reviewer.requests[1]["messages"][-1]["content"]
     assert f"you found before: unmet. {LACKING}" in task
     assert "Tea was made." not in task

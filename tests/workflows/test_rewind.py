@@ -1,7 +1,5 @@
 """Rewinding: by the agent, by a person, by Temporal's own reset."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

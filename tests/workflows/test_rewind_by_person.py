@@ -1,7 +1,5 @@
 """A rewind to a phase: what it restores, what it leaves, and what cannot be undone."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -25,7 +23,7 @@ SHORT = Short({"Hand": [hand_over({"items": ["S1"]}, {}), DONE]})
 
 
 def is_tactical(request: Request) -> bool:
-    return "tactical phase" in str(request["messages"][0]["content"])[:100]
+    return "# Tactical phase" in str(request["messages"][0]["content"])
 
 
 BETWEEN = at_todo(phase=2, number=2, model=SHORT)

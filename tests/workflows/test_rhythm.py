@@ -1,7 +1,5 @@
 """The order of a turn costs a capable model nothing: what one reply may and may not contain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +316,18 @@ SHORT = {
 }
 
 
+async def test_a_list_of_work_that_calls_job_complete_ends_the_job(
+    temporal: Client, root: Root
+) -> None:
+    model = Script(Reply(calls=[write("output/tea.md"), finish("output/tea.md")]))
+    lists = {"todos.work": [*SHORT["todos.work"], "Call job_complete with the tea."]}
+    async with serving(temporal, root, model) as jobs:
+        result = await jobs.result(await jobs.start({**START, "set": lists}))
+    model.verify()
+    assert (result["status"], result["phases"]) == ("completed", 1)
+    assert "3. Call job_complete with the tea." in told(model.requests[0])
+
+
 async def test_an_agent_whose_work_is_one_list_begins_with_it(temporal: Client, root: Root) -> None:
     model = Script(
         Reply(calls=[write("output/tea.md"), DONE, DONE]),
@@ -369,7 +379,9 @@ async def test_refused_completions_count_over_phases(temporal: Client, root: Roo
         return Reply(calls=[finish("output/missing.md")])
 
     async with serving(temporal, root, go_on) as jobs:
-        handle = await jobs.start({**START, "set": SHORT})
+        # Its phases do nothing, which is not what this is about.
+        idle = {"nudge": 98, "then": 99, "wait": 100}
+        handle = await jobs.start({**START, "set": {**SHORT, "stuck.idle_phases": idle}})
         status = await jobs.until(handle, status="waiting")
         await handle.signal("cancel", {})
     assert status["waiting_for"] == "review"

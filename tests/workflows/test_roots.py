@@ -1,7 +1,5 @@
 """Workers on different workspaces roots: a project's jobs run where the project is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from temporalio.client import Client

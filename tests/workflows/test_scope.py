@@ -1,7 +1,5 @@
 """The scope ledger in a job: where items come from, what closes them, what ends the job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Signals from people: each is applied once or visibly refused, whatever it contains."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import shutil
@@ -27,8 +25,8 @@ from tests.workflows.queries import query_status
 from tests.workflows.resting import at_todo
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Call, Short, job
-from workflows.continuation import MAX_HISTORY_BYTES
-from workflows.inbox import FULL, MAX_BYTES
+from workflows.runtime.continuation import MAX_HISTORY_BYTES
+from workflows.runtime.inbox import FULL, MAX_BYTES
 
 SIGNALS = soak(80, 200)
 """More signals than a run of a job that continues as new has steps."""
@@ -314,13 +312,13 @@ async def _failed_tasks(handle: Any) -> int:
 async def test_what_comes_while_the_result_is_written_is_refused(
     temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close, gate = close_job.CloseJobActivity._close_job, Held()
+    close, gate = close_job._close_job, Held()
 
     def _close(*arguments: Any) -> Any:
         gate()
         return close(*arguments)
 
-    monkeypatch.setattr(close_job.CloseJobActivity, "_close_job", _close)
+    monkeypatch.setattr(close_job, "_close_job", _close)
     async with serving(temporal, root, Short()) as jobs:
         handle = await jobs.start(job())
         await gate.until_begun()

@@ -1,7 +1,5 @@
 """Signals sent as updates, as the command line does: refused at once, or answered with the act."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

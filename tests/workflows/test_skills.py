@@ -1,7 +1,5 @@
 """Jobs that use Agent Skills, on a real server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

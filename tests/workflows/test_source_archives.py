@@ -1,7 +1,5 @@
 """A package's source archive: a job installs the tests' dependencies and runs the tests."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Folders of code and fetched repositories on hosts that share nothing but a remote."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Callable

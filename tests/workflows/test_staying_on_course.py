@@ -1,7 +1,5 @@
 """Jobs that go in circles, on a real server: nudged, restricted, rewound, or parked."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -365,6 +363,34 @@ async def test_a_job_that_only_plans_is_told_sent_back_and_then_a_person_is_aske
         await handle.signal("cancel", {})
     assert calls <= 24
     assert any("2 phases of work in a row changed no file" in text for text in model.shown)
+
+
+class Rewording(Planning):
+    """Plans the same in other words each time, with a note, a list of files, and a look at both."""
+
+    def __call__(self, request: Request) -> Reply:
+        turn = len(self.shown)
+        note = ("write_file", {"path": f"notes/{turn}.md", "content": f"Plan {turn} still stands."})
+        own = ("read_file", {"path": f"notes/{turn}.md"})
+        hand = [plan(f"[ ] Boil {turn}"), hand_over({"content": f"Work at cup {turn}"})]
+        self.verbs |= {
+            "Work": lambda view: [("list_files", {"path": "notes"}), note, own, DONE],
+            "Mark": lambda view: hand,
+            "Hand": lambda view: [*hand, DONE],
+        }
+        return super().__call__(request)
+
+
+async def test_other_words_and_trivial_notes_do_not_hide_that_a_job_only_plans(
+    temporal: Client, root: Root
+) -> None:
+    model = Rewording()
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job())
+        status = await jobs.until(handle, waiting_for="stuck")
+        assert "5 phases of work in a row" in status["waiting"]["message"]
+        await handle.signal("cancel", {})
+    assert status["usage"]["model_calls"] <= 24
 
 
 async def test_phases_that_work_are_not_counted(temporal: Client, root: Root) -> None:

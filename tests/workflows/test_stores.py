@@ -1,7 +1,5 @@
 """Jobs and the store: an outage loses nothing, and undone work leaves nothing behind."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,18 +1,18 @@
 """Each pattern is detected at its thresholds, row by row, and what follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest
 
 from protocol.course_window import Course
 from protocol.phase import Phase, PhaseKind, Purpose
+from protocol.requests import Call
 from protocol.stuck_thresholds import PatternThresholds, StuckThresholds
 from protocol.todo_list import Todo
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from tests.workflows.records import record
-from workflows.stuck import (
+from workflows.rules.course import CallOutcome, course_after_phase
+from workflows.rules.stuck import (
     ROWS,
     Narrow,
     Nudge,
@@ -210,6 +210,25 @@ def test_a_phase_with_work_ends_the_run_of_idle_ones_and_a_fifth_idle_one_asks_a
     assert "5 phases of work in a row" in verdicts[-1].issue
     assert isinstance(verdicts[-1], Wait)
     assert verdicts[-1].waiting.reason == "stuck"
+
+
+def test_only_new_work_and_new_sources_count_over_phases() -> None:
+    def idle_after(*works: str, calls: Sequence[CallOutcome] = ()) -> int:
+        watch = Watch()
+        for n, work in enumerate(works):
+            watch.play(calls)
+            watch.course = course_after_phase(watch.course, f"list {n}", idle=True, work=work)
+            watch.course = watch.course.in_new_phase
+        return watch.course.idle_phases
+
+    assert idle_after("a", "b", "c") == 0
+    assert idle_after("a", "b", "a", "b") == 2
+    assert idle_after("", "", "") == 3
+    page = CallOutcome(Call(tool="read_file", path="documents/a.md"), did("read_file", "", 1).reply)
+    assert idle_after("", calls=[page]) == 0
+    assert idle_after("", "", calls=[page]) == 1
+    note = CallOutcome(Call(tool="read_file", path="./notes/a.md"), page.reply)
+    assert idle_after("", "", calls=[note, did("list_files", "", 2)]) == 2
 
 
 def test_the_last_turn_accepts_what_would_be_right() -> None:

@@ -1,7 +1,5 @@
 """Summaries of steps stay within the server's limit, in whatever script a path is written."""
 
-from __future__ import annotations
-
 import json
 
 from temporalio.client import Client

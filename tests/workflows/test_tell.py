@@ -1,7 +1,5 @@
 """A person's message to an agent at work: it arrives with the next turn and is never lost."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Temporal's own command line, and so Temporal Web's forms, can do everything: plain JSON."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A reply without a call is not accepted: it is corrected, and then a call is required."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +19,7 @@ from tests.workflows.deviating import Deviating
 from tests.workflows.records import record
 from tests.workflows.serving import serving
 from tests.workflows.short import Short, job
-from workflows.text_replies import must_reply_with_call, reply_correction
+from workflows.rules.text_replies import must_reply_with_call, reply_correction
 
 TODO = Todo(id=3, content="Write   the guide.\nIn English.")
 

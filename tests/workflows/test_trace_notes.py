@@ -1,11 +1,9 @@
 """What a job notes and when it hands the notes over, tested on the record alone."""
 
-from __future__ import annotations
-
 from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT
 from tests.workflows.project_records import started
 from tests.workflows.records import record
-from workflows import trace_notes, wait_states
+from workflows.runtime import trace_notes, wait_states
 
 
 def noted(job: object, count: int) -> None:

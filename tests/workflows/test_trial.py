@@ -1,7 +1,5 @@
 """A trial runs jobs under several configurations and records how each ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Limits of a whole trial are kept exactly: each run has an even share of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A typed result: the job ends when its file fits the schema, and the result includes it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a public document to the graph: `creator`, then two validators at once."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
@@ -16,18 +14,20 @@ from sqlalchemy import select
 from temporalio.client import Client, WorkflowFailureError
 
 from activities.checkpoints import Root
-from activities.documents import contains_quote, read_document_pages
+from activities.documents.quotes import contains_quote
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from activities.requirements.graph import GraphQuery, open_graph
+from activities.requirements.graph import open_graph
+from activities.requirements.graph.interface import GraphQuery
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS
-from cli.start.project_input import project_input
+from cli.start.start_files import project_input
 from config.agent_files import load_agent
 from rehearsal import rehearse
 from rehearsal.request_view import RequestView
 from tests.activities.requirements.graph.serving import Server
 from tests.activities.stores.filling import fill, list_job_requirements, requirement
 from tests.brief import BRIEFEST
+from tests.document_pages import read_document_pages
 from tests.soak import SOAK, soak
 from tests.workflows.resting import Resting
 from tests.workflows.serving import Jobs, serving

@@ -1,7 +1,5 @@
 """Trials with limits, on a model that counts what it is asked."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

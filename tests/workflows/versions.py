@@ -1,7 +1,5 @@
 """The next version of a job: it counts its turns in the memo."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from temporalio import workflow

@@ -1,7 +1,5 @@
 """Interpret a hook's exit code and output by the protocol, without side effects."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -11,16 +9,13 @@ from typing import Any, Literal
 from protocol.errors import Interruption
 
 MAX_REASON = 4000
-"""Longest reason shown to the model, in characters."""
 UNREADABLE = re.compile(
     r"^\s*\{|hookSpecificOutput|permissionDecision"
     r"|[\"'](decision|continue|updatedInput)[\"']\s*:",
     re.MULTILINE,
 )
-"""Answer of a hook whose JSON cannot be parsed; other text is shown to people."""
 FIRST_LINES = 3
 MAX_SHOWN = 300
-"""Longest such text, in characters."""
 MAX_BRACES = 1000
 """Most positions at which an object is searched for."""
 
@@ -31,8 +26,6 @@ STRICTEST_FIRST: tuple[HookDecision, ...] = ("deny", "ask", "allow", "nothing")
 
 @dataclass(frozen=True)
 class HookRun:
-    """How a hook's process ended."""
-
     code: int | None = None
     """Exit code; negative for a signal; None if it was killed because of `trouble`."""
     out: str = ""
@@ -43,8 +36,6 @@ class HookRun:
 
 @dataclass(frozen=True)
 class HookAnswer:
-    """A hook's decision."""
-
     decision: HookDecision
     reason: str = ""
     updated: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +48,6 @@ class HookFailed(Interruption):
 
 
 def read_answer(ran: HookRun) -> HookAnswer:
-    """Return the answer. Raises HookFailed."""
     if ran.trouble:
         raise HookFailed(ran.trouble)
     if ran.code == 2:
@@ -78,7 +68,8 @@ def _read_hook_output(text: str) -> HookAnswer:
         rest += between
         if content is not None:
             answer = _read_hook_answer_object(content)
-            answers.append(_keep_only_hook_refusal(answer) if is_quoted else answer)
+            is_refusal = answer.decision in ("deny", "ask")
+            answers.append(answer if is_refusal or not is_quoted else HookAnswer("nothing"))
     if UNREADABLE.search(rest):
         lines = " / ".join(line.strip() for line in text.strip().splitlines()[:FIRST_LINES])
         raise HookFailed(f"no answer can be read in what it printed: {lines[:MAX_SHOWN]}")
@@ -86,9 +77,7 @@ def _read_hook_output(text: str) -> HookAnswer:
 
 
 def _find_hook_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] | None, bool]]:
-    """Yield the text before each object, the object, and whether it is within a line; then the
-    rest.
-    """
+    """Yield the text before each object, the object, and if it is within a line; then the rest."""
     decoder, place, start = json.JSONDecoder(), 0, 0
     for _ in range(MAX_BRACES):
         if (brace := text.find("{", place)) < 0:
@@ -102,10 +91,6 @@ def _find_hook_answer_objects(text: str) -> Iterator[tuple[str, dict[str, Any] |
         yield text[start:brace], parsed, bool(before.strip())
         place = start = end
     yield text[start:], None, False
-
-
-def _keep_only_hook_refusal(answer: HookAnswer) -> HookAnswer:
-    return answer if answer.decision in ("deny", "ask") else HookAnswer("nothing")
 
 
 def _read_hook_answer_object(answer: dict[str, Any]) -> HookAnswer:

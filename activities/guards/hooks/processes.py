@@ -1,7 +1,5 @@
 """Run a hook in its own process group, bounded in time and output, without our secrets."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -16,17 +14,10 @@ from activities.redaction.credentials import ORDINARY, hide_credentials
 from activities.runtime.child_process import ChildOutputReader
 
 MAX_OUTPUT = 1_000_000
-"""Longest answer in bytes; a longer one is discarded."""
 TICK = 0.02
 
 
 def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
-    """Return the environment of a hook's process.
-
-    Args:
-        names: Variables of the worker that the configuration passes on.
-        folder: The workspace.
-    """
     # Every hook gets the ordinary ones.
     passed_names = {*ORDINARY, *names}
     variables = {k: v for k, v in os.environ.items() if k in passed_names or k.startswith("LC_")}
@@ -37,10 +28,7 @@ def hook_environment(names: Iterable[str], folder: str) -> dict[str, str]:
 def run_hook(
     command: str, event: bytes, *, folder: str, seconds: float, variables: list[str]
 ) -> HookRun:
-    """Run a command with the event on its standard input; always returns, without credentials.
-
-    Nothing of its process group is left running.
-    """
+    """Run a command with the event as input, and end its process group; never fails."""
     try:
         process = subprocess.Popen(
             ["/bin/sh", "-c", command],

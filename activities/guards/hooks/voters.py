@@ -1,8 +1,7 @@
 """Hooks as voters: the event they receive, and the vote in their answer."""
 
-from __future__ import annotations
-
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +11,6 @@ from activities.checkpoints import Files, FilesError, Root, diff_files, update_p
 from activities.commands.private_folder import PrivateFolder, private_folder
 from activities.guards.hooks.answers import HookAnswer, HookFailed, read_answer
 from activities.guards.hooks.processes import run_hook
-from activities.guards.hooks.tool_mapping import (
-    arguments_from_hook,
-    hook_arguments,
-    hook_tool_name,
-    hook_tool_response,
-)
 from activities.guards.voting import ALLOW, Vote, Voter
 from activities.job.activity_context import activity_schedule_ms
 from activities.job.snapshot import Snapshot
@@ -30,11 +23,9 @@ from config.schema.guards import Hook, HookEvent
 from protocol.short_text import first_few
 
 MAX_NAMED = 5
-"""Most changed paths that a result names for a hook."""
 
 
 def matching_hooks(config: AgentConfig, event: HookEvent, tool: str = "") -> list[Hook]:
-    """Return the hooks configured for this event."""
     names = {tool, hook_tool_name(tool)}
     return [
         hook
@@ -47,17 +38,13 @@ def matching_hooks(config: AgentConfig, event: HookEvent, tool: str = "") -> lis
 
 @dataclass
 class Hooks:
-    """The hooks of a job at one step."""
-
     snapshot: Snapshot
     root: Root
     job: str
     failed: list[str]
-    """Hooks that failed and were skipped, for people."""
     _is_shown: bool = False
 
     def voters(self, event: HookEvent, tool: str = "", **fields: Any) -> list[Voter]:
-        """Return the hooks of an event, each as a voter on the tool's arguments."""
         return [
             Voter(hook.title, self._vote_function(hook, event, tool, fields), costly=True)
             for hook in matching_hooks(self.snapshot.config, event, tool)
@@ -91,7 +78,11 @@ class Hooks:
             reason = answer.reason if answer.decision == "deny" else ""
             files_after, _ = restore_owned_paths(self.snapshot.state.phase.kind, files, files_after)
             changed = [change.path for change in diff_files(files, files_after)]
-            parts = [reason, answer.context, _hook_change_note(changed)]
+            parts = [reason, answer.context]
+            if changed:
+                parts.append(
+                    f"It changed {first_few(changed, MAX_NAMED)}: read again before you edit."
+                )
             if text := "\n".join(part for part in parts if part):
                 additions.append((hook.title, redact(text)))
             files = files_after
@@ -198,5 +189,74 @@ def _read_voter_folder(private: PrivateFolder) -> Files:
         raise HookFailed(str(error)) from None
 
 
-def _hook_change_note(paths: list[str]) -> str:
-    return f"It changed {first_few(paths, MAX_NAMED)}: read again before you edit." if paths else ""
+@dataclass(frozen=True)
+class HookNames:
+    """A tool's name in the protocol, and the names of arguments that differ there."""
+
+    tool: str
+    arguments: dict[str, str]
+
+
+FILE = {"path": "file_path"}
+NAMES = {
+    "write_file": HookNames("Write", FILE),
+    # Hooks on edits must see this tool as well, so it appears as an edit that replaces nothing.
+    "append_file": HookNames("Edit", {**FILE, "content": "new_string"}),
+    "edit_file": HookNames("Edit", {**FILE, "old": "old_string", "new": "new_string"}),
+    "read_file": HookNames("Read", FILE),
+    "run_command": HookNames("Bash", {}),
+    "search_files": HookNames("Grep", {"query": "pattern"}),
+    "list_files": HookNames("Glob", {}),
+}
+
+
+def hook_tool_name(tool: str) -> str:
+    if tool in NAMES:
+        return NAMES[tool].tool
+    # A tool of an MCP server: none of ours has this in its name.
+    return f"mcp__{tool}" if "__" in tool else tool
+
+
+def hook_arguments(tool: str, arguments: dict[str, Any], workspace: str) -> dict[str, Any]:
+    """Return the arguments under the protocol's names.
+
+    Paths become absolute: scripts compare them with the project's folder, or search for `/src/`.
+    """
+    if tool not in NAMES:
+        return dict(arguments)
+    values = dict(arguments)
+    if isinstance(path := values.get("path"), str):
+        values["path"] = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118
+    renamed = {NAMES[tool].arguments.get(name, name): value for name, value in values.items()}
+    return {**renamed, "old_string": ""} if tool == "append_file" else renamed
+
+
+def hook_tool_response(tool: str, hook_input: dict[str, Any], result: str) -> dict[str, Any]:
+    """Return a tool's result with the fields that scripts of the protocol read."""
+    if tool == "run_command":
+        return {"text": result, "stdout": result, "stderr": ""}
+    path = hook_input.get("file_path")
+    return {"text": result, "filePath": path} if path else {"text": result}
+
+
+def arguments_from_hook(
+    tool: str, updated_input: dict[str, Any], arguments: dict[str, Any], workspace: str
+) -> dict[str, Any]:
+    """Return our arguments after `updatedInput`, which may use the protocol's names or ours."""
+    names = {
+        hook_name: tool_name
+        for tool_name, hook_name in (NAMES[tool].arguments if tool in NAMES else {}).items()
+    }
+    sent = hook_arguments(tool, arguments, workspace)
+    # Scripts return arguments that they do not mean to change.
+    other = {
+        name: value
+        for name, value in updated_input.items()
+        if name not in sent or sent[name] != value
+    }
+    updated = {names.get(name, name): value for name, value in other.items()}
+    if tool == "append_file":
+        updated.pop("old_string", None)
+    if isinstance(path := updated.get("path"), str) and f"{path}/".startswith(f"{workspace}/"):
+        updated["path"] = os.path.relpath(path, workspace)
+    return {**arguments, **updated}

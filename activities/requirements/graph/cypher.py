@@ -1,7 +1,5 @@
 """Cypher built from the schema. Only the schema gives names; values are passed as parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from activities.requirements.graph.interface import GraphQuery
@@ -53,7 +51,6 @@ def put_node_cypher(schema: GraphSchema, kind: str, values: dict[str, Any], job:
 
     Args:
         values: Its properties, the key included; omitted ones stay unchanged.
-        job: The running job.
     """
     node = schema.nodes[kind]
     others = {name: value for name, value in values.items() if name != node.key}
@@ -80,6 +77,22 @@ def get_node_cypher(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
     )
 
 
+def neighbour_patterns(schema: GraphSchema, kind: str) -> list[tuple[str, bool, str, str]]:
+    """Return what a node `n` of a kind may be related to, in both directions.
+
+    Each with the relation's name, whether it leads away from the node, the other end's kind, and
+    the pattern, in which `r` is the relation and `m` the other end.
+    """
+    patterns = []
+    for name, relation in schema.relations.items():
+        for start, end in relation.ends:
+            if start == kind:
+                patterns.append((name, True, end, f"(n:`{kind}`)-[r:`{name}`]->(m:`{end}`)"))
+            if end == kind:
+                patterns.append((name, False, start, f"(n:`{kind}`)<-[r:`{name}`]-(m:`{start}`)"))
+    return patterns
+
+
 def drop_node_cypher(schema: GraphSchema, kind: str, key: str) -> GraphQuery:
     """Delete the node, if it exists, and its relations."""
     return GraphQuery(
@@ -101,7 +114,6 @@ def put_relation_cypher(
     Args:
         start: Kind and key of the start node.
         end: Kind and key of the end node.
-        values: Properties of the relation.
         target: Properties to create a missing end node with, without its key; None to require it.
     """
     (start_kind, start_key), (end_kind, end_key) = start, end

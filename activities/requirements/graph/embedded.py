@@ -5,8 +5,6 @@ and some functions ignore its time limit or buffer pool size (both were observed
 write runs in its own process, which takes the lock, has limits, and can be killed.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -31,10 +29,7 @@ class EmbeddedGraph:
     """The database in `folder`, created on first use."""
 
     def __init__(
-        self,
-        folder: Path,
-        schema: GraphSchema,
-        limits: GraphLimits | None = None,
+        self, folder: Path, schema: GraphSchema, limits: GraphLimits | None = None
     ) -> None:
         self._folder = folder
         self._schema = schema

@@ -94,7 +94,6 @@ class _OpenDatabase:
 
 
 def _lacks_required_tables(tables: list[dict[str, Any]], required: list[dict[str, Any]]) -> bool:
-    """Return whether a table, a property or a pair of ends is missing."""
     existing = {table["name"]: table for table in tables}
     return any(
         table["name"] not in existing

@@ -4,12 +4,11 @@ Each write is tried twice. A requirement's node has its id in the store, such as
 the same id means the same requirement in all jobs.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
 from activities.requirements import requirement_store as rows
+from activities.requirements.graph import open_graph
 from activities.requirements.graph.cypher import (
     drop_node_cypher,
     get_node_cypher,
@@ -22,7 +21,6 @@ from activities.requirements.graph.interface import (
     GraphRows,
     GraphUnavailableError,
 )
-from activities.requirements.graph.selection import open_graph
 from activities.stores.outbox import OutboxWriter, register_outbox_maker
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import (

@@ -1,7 +1,5 @@
 """The graph's interface: atomic reads and writes of several statements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,8 +18,6 @@ class GraphUnavailableError(Unavailable):
 
 @dataclass(frozen=True)
 class GraphLimits:
-    """Limits of one read or write."""
-
     wait_seconds: float = 30
     """For acquiring the lock."""
     seconds: float = 15

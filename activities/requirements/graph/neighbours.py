@@ -1,14 +1,13 @@
 """Relations of requirements in the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 from activities.checkpoints import Root
+from activities.requirements.graph import open_graph
+from activities.requirements.graph.cypher import neighbour_patterns
 from activities.requirements.graph.graph_writes import REQUIREMENT
 from activities.requirements.graph.interface import GraphQuery
-from activities.requirements.graph.selection import open_graph
 from config.schema.graph import GraphSchema
 
 Relations = list[dict[str, Any]]
@@ -29,28 +28,19 @@ def requirement_neighbours(
         return {}
     key_name = schema.nodes[REQUIREMENT].key
     parameters: dict[str, object] = {"ids": list(ids)}
-    match = f"MATCH (n:`{REQUIREMENT}`)"
     condition = f"WHERE n.`{key_name}` IN $ids RETURN n.`{key_name}`"
-    parts: list[tuple[str, str, str]] = []
-    queries = [GraphQuery(f"{match} {condition}", parameters)]
-    for name, relation in schema.relations.items():
-        for start, end in relation.ends:
-            for way, near, far in (("to", start, end), ("from", end, start)):
-                if near != REQUIREMENT:
-                    continue
-                arrow = f"-[r:`{name}`]->" if way == "to" else f"<-[r:`{name}`]-"
-                other = f"m.`{schema.nodes[far].key}`"
-                parts.append((name, way, far))
-                pattern = f"{match}{arrow}(m:`{far}`) {condition}, {other}, r"
-                queries.append(
-                    GraphQuery(f"{pattern} ORDER BY n.`{key_name}`, {other}", parameters)
-                )
+    parts = neighbour_patterns(schema, REQUIREMENT)
+    queries = [GraphQuery(f"MATCH (n:`{REQUIREMENT}`) {condition}", parameters)]
+    for _, _, far, pattern in parts:
+        other = f"m.`{schema.nodes[far].key}`"
+        text = f"MATCH {pattern} {condition}, {other}, r ORDER BY n.`{key_name}`, {other}"
+        queries.append(GraphQuery(text, parameters))
     with open_graph(root, schema) as graph:
         nodes, *related = graph.read(*queries)
     relations: dict[str, Relations] = {str(row[0]): [] for row in nodes.rows}
-    for (name, way, far), rows in zip(parts, related, strict=True):
+    for (name, outward, far, _), rows in zip(parts, related, strict=True):
         for id, other_key, properties in rows.rows:
-            entry = {"relation": name, way: f"{far} {other_key}"}
+            entry = {"relation": name, "to" if outward else "from": f"{far} {other_key}"}
             if isinstance(properties, dict):
                 fields = properties.items()
                 entry |= {

@@ -3,8 +3,6 @@
 Uses the driver's asynchronous API: only that can abandon a server that does not answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import json
@@ -50,7 +48,7 @@ class Neo4jAddress:
     database: str | None
 
     @classmethod
-    def parse(cls, url: str) -> Neo4jAddress:
+    def parse(cls, url: str) -> "Neo4jAddress":
         """Raise GraphUnavailableError for an invalid address; the message hides the password."""
         try:
             parts = urlsplit(url)
@@ -97,12 +95,7 @@ class Neo4jGraph:
             invalid.
     """
 
-    def __init__(
-        self,
-        url: str,
-        schema: GraphSchema,
-        limits: GraphLimits | None = None,
-    ) -> None:
+    def __init__(self, url: str, schema: GraphSchema, limits: GraphLimits | None = None) -> None:
         self._address = Neo4jAddress.parse(url)
         self._schema = schema
         self._limits = limits or GraphLimits()
@@ -267,7 +260,6 @@ _TYPES = {"STRING": "STRING", "INTEGER": "INT64", "FLOAT": "DOUBLE", "BOOLEAN": 
 
 
 def _neo4j_type_as_ladybug(server_type: str) -> str:
-    """Return ladybug's name for a server's type."""
     name = server_type.removesuffix(" NOT NULL")
     if name.startswith(("LIST<STRING", "LIST<ANY")):
         return "STRING[]"

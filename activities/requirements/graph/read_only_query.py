@@ -5,8 +5,6 @@ and accepts settings. So any word that begins such a clause is refused outside q
 is restricted so that it can be read in one way only.
 """
 
-from __future__ import annotations
-
 import re
 
 MAX_QUERY_CHARACTERS = 8000
@@ -58,7 +56,6 @@ def query_refusal_reason(query: str, parameters: dict[str, object]) -> str:
 
 
 def is_read_query_ordered(query: str) -> bool:
-    """Return whether the query orders its rows."""
     return bool(re.search(r"\bORDER\s+BY\b", _QUOTED.sub(" ", query), re.IGNORECASE))
 
 

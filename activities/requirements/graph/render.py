@@ -1,7 +1,5 @@
 """Text that shows the graph and its schema to the model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ Ladybug enforces types, keys and ends by its tables; Neo4j does not, so every ru
 both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

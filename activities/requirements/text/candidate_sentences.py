@@ -74,7 +74,6 @@ class Candidate(BaseModel):
 
     @property
     def force(self) -> Force:
-        """How strongly the statement binds, by its modality."""
         return FORCES[self.modality]
 
     @property
@@ -96,8 +95,6 @@ class _Demand:
 
 @dataclass(frozen=True, slots=True)
 class _LeadIn:
-    """The sentence before a list."""
-
     sentence: Sentence
     demand: _Demand | None
     candidate: str | None
@@ -131,7 +128,8 @@ def identify_candidates(pages: Iterable[Page]) -> list[Candidate]:
             candidates.append(_with_lead_in(candidate, lead))
             named = candidate.id
         if _introduces_list(sentence, after):
-            leads[_level_below(sentence, after)] = _LeadIn(sentence, demand, named)
+            below = after.level if after and after.is_item else 0
+            leads[max(sentence.level + 1, below)] = _LeadIn(sentence, demand, named)
     return candidates
 
 
@@ -149,10 +147,6 @@ def _introduces_list(sentence: Sentence, after: Sentence | None) -> bool:
         and not sentence.column
         and sentence.full_text[-1] not in ".!?;"
     )
-
-
-def _level_below(sentence: Sentence, after: Sentence | None) -> int:
-    return max(sentence.level + 1, after.level if after and after.is_item else 0)
 
 
 def _demand_with_lead_in(
@@ -194,12 +188,12 @@ def candidate_binding_force(text: str) -> Force | None:
 def _candidate_sentence_demand(
     sentence: Sentence, hits: list[IndicatorHit], phrases: IndicatorMatcher
 ) -> _Demand | None:
-    found = _demand_of_words(sentence.full_text, hits, phrases)
-    if found and found.modality != "permission" and found.confidence >= _WEAK:
-        return found
+    demand = _demand_of_words(sentence.full_text, hits, phrases)
+    if demand and demand.modality != "permission" and demand.confidence >= _WEAK:
+        return demand
     order = None if sentence.is_heading else find_order(sentence.full_text, item=sentence.is_item)
-    if order is None or (found and found.modality != "permission" and order.confidence < _WEAK):
-        return found
+    if order is None or (demand and demand.modality != "permission" and order.confidence < _WEAK):
+        return demand
     return _Demand(order.language, order.modality, order.confidence, (order.words,), "order")
 
 

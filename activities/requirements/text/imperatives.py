@@ -1,16 +1,9 @@
 """Orders without a word of obligation: "Verify that …", "Do not store …", "Verwenden Sie …"."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
-from activities.text.indicators import (
-    ImperativeWords,
-    LanguageCode,
-    Modality,
-    shipped_indicators,
-)
+from activities.text.indicators import ImperativeWords, LanguageCode, Modality, shipped_indicators
 
 LISTED = 0.65
 """Confidence in a verb of the list."""
@@ -23,8 +16,12 @@ SURE_WORDS = 5
 CLAUSE_WORDS = 8
 """Words in which the verb of a statement would be, if the first word is a noun."""
 
-_WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[\[(,;:.?!]")
-_LABEL = re.compile(r"([A-Z\u00c4\u00d6\u00dc][\w -]{2,30}):\s+(?=[A-Z\u00c4\u00d6\u00dc])")
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+_LABEL = re.compile(
+    # "Control: Review …", and the term of a glossary: "Allowlist - A list of …".
+    r"(([A-Z\u00c4\u00d6\u00dc]\w*)[\w ()/-]{1,80}?)(?::|\s[\u2013\u2014-])\s+"
+    r"(?=[A-Z\u00c4\u00d6\u00dc])"
+)
 _ASIDES = frozenset(
     {
         *("note", "example", "examples", "hint", "tip", "discussion", "rationale", "background"),
@@ -70,20 +67,23 @@ def find_order(text: str, *, item: bool) -> Order | None:
         item: Whether it is an item of a list or a table cell.
     """
     text = text.lstrip('"\u201c\u201e(*_ \t\n')
-    if (label := _LABEL.match(text)) and label[1].lower() not in _ASIDES:
+    indicators = shipped_indicators()
+    data = indicators.data.languages
+    english = data["en"].imperatives
+    label = _LABEL.match(text)
+    not_labels = _ASIDES | (english.verbs - english.nouns)
+    if label and not_labels.isdisjoint((label[1].lower(), label[2].lower())):
         text = text[label.end() :]
     words = _WORD.findall(text[:400])
-    if sum(
-        word.isalpha() or len(word) > 1 for word in words
-    ) < LEAST_WORDS or text.rstrip().endswith("?"):
+    if _count_words(words) < LEAST_WORDS or text.rstrip().endswith("?"):
         return None
-    data = shipped_indicators().data.languages
     if match := _NOT.match(text):
         return Order(f"{match[1]} {match[2]}", "en", "prohibition", 0.7)
     if match := _POLITE.match(text):
         return Order(match[1], "de", "obligation", LISTED)
-    english = data["en"].imperatives
     confidence, verb = _english_order(words, english)
+    if confidence and indicators.language_of(text) == "de":
+        confidence = 0.0
     if not confidence and words[0].lower() in _CONDITION and "," in words[2:30]:
         # "When users create a password, verify that …"
         rest = words[words.index(",", 2) + 1 :]
@@ -92,6 +92,10 @@ def find_order(text: str, *, item: bool) -> Order | None:
     if confidence:
         return Order(verb, "en", "obligation", confidence)
     return _german_order(text, words, data["de"].imperatives, item=item)
+
+
+def _count_words(words: list[str]) -> int:
+    return sum(word[0].isalpha() for word in words)
 
 
 def _english_order(words: list[str], data: ImperativeWords) -> tuple[float, str]:
@@ -104,7 +108,8 @@ def _english_order(words: list[str], data: ImperativeWords) -> tuple[float, str]
     if not words[start:][1:]:
         return 0.0, ""
     first, after = words[start].lower(), words[start + 1].lower()
-    if after == ":":
+    is_acronym = words[start].isupper() and not words[start + 1].isupper() and len(first) > 1
+    if after == ":" or (is_acronym and first in data.nouns):
         return 0.0, ""
     clause = {word.lower() for word in words[start + 1 : start + 1 + CLAUSE_WORDS]}
     until = next(
@@ -115,7 +120,7 @@ def _english_order(words: list[str], data: ImperativeWords) -> tuple[float, str]
     if first in data.verbs:
         is_noun = first in data.nouns and after not in data.objects
         if after in data.finite or (
-            is_noun and (len(words) < SURE_WORDS or main & data.finite - {"of"})
+            is_noun and (_count_words(words) < SURE_WORDS or main & data.finite - {"of"})
         ):
             return 0.0, ""
         return LISTED, words[start]

@@ -1,7 +1,5 @@
 """What a document calls its items: the number of an entry, or of a list item below its section."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 
@@ -31,11 +29,13 @@ class ItemNumbers:
     """Where in the nested lists of a document its blocks are, in order."""
 
     _section: str = ""
+    _row: str = ""
+    """The number of the present row."""
     _levels: list[tuple[str, str]] = field(default_factory=list)
     """Form and mark of the item on each level; the form of its sisters is the same."""
 
     def number_block(
-        self, first_line: str, section: str, *, item: bool, row: str
+        self, first_line: str, section: str, *, item: bool, row: str | None
     ) -> tuple[str, int]:
         """Return what the document calls a block, and how many lists it is in.
 
@@ -43,13 +43,15 @@ class ItemNumbers:
             first_line: With its mark.
             section: Number or title of its section.
             item: Whether it is an item of a list, a numbered clause or a table cell.
-            row: The first cell of its row, if it is a cell.
+            row: The first cell of its row, if it is a cell; empty where the row above goes on.
         """
         if section != self._section:
             self._section, self._levels = section, []
-        if row:
-            named = ENTRY.fullmatch(row.strip())
-            return (named[1] if named else ""), 1
+        if row is not None:
+            if row:
+                named = ENTRY.fullmatch(row)
+                self._row = named[1] if named else ""
+            return self._row, 1
         if (entry := ENTRY.match(first_line)) and (item or _is_entry(entry[1])):
             self._levels = [("", entry[1])]
             return entry[1], 1
@@ -85,9 +87,9 @@ class ItemNumbers:
         marks = [mark for form, mark in self._levels if form and mark.strip("().").isalnum()]
         if not marks:
             return self._levels[0][1] if self._levels and not self._levels[0][0] else ""
-        own = self._levels[0][1] if not self._levels[0][0] else section_number(self._section)
+        section = self._levels[0][1] if not self._levels[0][0] else section_number(self._section)
         tail = "".join(mark if mark.startswith("(") else f"{mark.rstrip('.)')}." for mark in marks)
-        return f"{own} {re.sub(r'[)](?=[^(])', ') ', tail).rstrip('.')}".strip()
+        return f"{section} {re.sub(r'[)](?=[^(])', ') ', tail).rstrip('.')}".strip()
 
 
 def section_number(title: str) -> str:

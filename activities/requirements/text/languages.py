@@ -1,7 +1,5 @@
 """Whether a document is in a language whose words of obligation are known."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -53,11 +51,7 @@ def is_language_known(pages: Sequence[Page]) -> bool:
 
 
 def _is_foreign_prose(are_frequent: Sequence[bool]) -> bool:
-    """Whether all of the prose, or much of it, has too few frequent words.
-
-    Args:
-        are_frequent: Of each word whether it is a frequent one.
-    """
+    """Whether all of the prose, or much of it, has too few frequent words."""
     if sum(are_frequent) + 2 < LEAST_SHARE * len(are_frequent):
         return True
     starts = range(0, len(are_frequent) - BLOCK_WORDS + 1, BLOCK_WORDS)

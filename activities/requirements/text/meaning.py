@@ -1,6 +1,7 @@
-"""What a statement says that must not get lost: its numbers, units, negation, force and actor."""
+"""What a statement says that must not get lost: its numbers, units, negation, force and actor.
 
-from __future__ import annotations
+Remarks on its wording go by the same; they never refuse it.
+"""
 
 import re
 from collections.abc import Iterable
@@ -41,20 +42,20 @@ class StatementFacts:
     @cached_property
     def measures(self) -> dict[str, set[str]]:
         """Units of each number, by the number in its plain form; numbers in words count too."""
-        found: dict[str, set[str]] = {}
+        units_by_number: dict[str, set[str]] = {}
         units = _units()
         for match in _NUMBER.finditer(self.text):
             if _REFERENCE.search(self.text[max(0, match.start() - 14) : match.start()]):
                 continue
-            found.setdefault(_plain_number(match[1]), set()).update(
+            units_by_number.setdefault(_plain_number(match[1]), set()).update(
                 units.get((match[2] or "").lower(), set())
             )
         words = [word.lower() for word in re.findall(r"[^\W_]+", self.text)]
         numbers = _number_words()
         for word, after in zip(words, [*words[1:], ""], strict=False):
             if word in numbers:
-                found.setdefault(numbers[word], set()).update(units.get(after, set()))
-        return found
+                units_by_number.setdefault(numbers[word], set()).update(units.get(after, set()))
+        return units_by_number
 
     @cached_property
     def names(self) -> set[str]:
@@ -81,7 +82,6 @@ class StatementFacts:
 
     @cached_property
     def forces(self) -> set[Force]:
-        """All forces that its words or its form express."""
         hits = shipped_indicators().find(self.text)
         forces = {FORCES[hit.modality] for hit in hits if hit.modality}
         if order := find_order(self.text, item=True):
@@ -116,7 +116,6 @@ def statement_faults(text: str, force: Force | None, passages: str, context: str
     """Return what a statement says that its passages do not.
 
     Args:
-        text: The statement.
         force: How strongly it is said to bind, if that is given apart.
         passages: All quotes, with the lead-ins of their lists.
         context: Where they stand: section, number, document, which a statement may name.
@@ -142,12 +141,12 @@ def statement_faults(text: str, force: Force | None, passages: str, context: str
 def _force_faults(said: StatementFacts, force: Force | None, quoted: StatementFacts) -> list[str]:
     faults = []
     strengths = {STRENGTHS[each] for each in quoted.forces}
-    told = ", ".join(sorted(quoted.forces))
-    own = {STRENGTHS[each] for each in said.forces}
+    quoted_forces = ", ".join(sorted(quoted.forces))
+    strengths_said = {STRENGTHS[each] for each in said.forces}
     if strengths and force and STRENGTHS[force] not in strengths:
-        faults.append(f"that it is a {force}, and they say {told}")
-    elif strengths and own and not own & strengths:
-        faults.append(f"{', '.join(sorted(said.forces))}, and they say {told}")
+        faults.append(f"that it is a {force}, and they say {quoted_forces}")
+    elif strengths and strengths_said and not strengths_said & strengths:
+        faults.append(f"{', '.join(sorted(said.forces))}, and they say {quoted_forces}")
     if said.negated and not (quoted.negated or quoted.limited):
         faults.append("not, and they do not")
     elif quoted.forces == {"must not"} and quoted.negated and not (said.negated or said.limited):
@@ -157,8 +156,6 @@ def _force_faults(said: StatementFacts, force: Force | None, quoted: StatementFa
 
 @dataclass(frozen=True)
 class Difference:
-    """What two statements differ in."""
-
     hard: list[str]
     """Numbers, units, force and negation: they cannot be duplicates."""
     words: str = ""
@@ -177,16 +174,14 @@ class Difference:
 
 
 def compare_statements(
-    one: str, other: str, forces: tuple[Force | None, Force | None] = (None, None)
+    first: str, other: str, forces: tuple[Force | None, Force | None] = (None, None)
 ) -> Difference:
     """Return what two statements differ in; empty if code sees no difference.
 
     Args:
-        one: The statement that is looked at.
-        other: The one that it is compared with.
         forces: How strongly each binds, where that is known.
     """
-    mine, theirs = StatementFacts(one), StatementFacts(other)
+    mine, theirs = StatementFacts(first), StatementFacts(other)
     hard = []
     if pairs := _unlike(_measure_words(mine), _measure_words(theirs)):
         hard.append(pairs)
@@ -217,8 +212,8 @@ def _measure_words(facts: StatementFacts) -> set[str]:
     return {" ".join([number, *sorted(units)[:1]]) for number, units in facts.measures.items()}
 
 
-def _unlike(one: Iterable[str], other: Iterable[str], names: dict[str, str] | None = None) -> str:
-    mine, theirs = set(one), set(other)
+def _unlike(first: Iterable[str], other: Iterable[str], names: dict[str, str] | None = None) -> str:
+    mine, theirs = set(first), set(other)
     if mine == theirs:
         return ""
     sides = [sorted(mine - theirs)[:MAX_NAMED], sorted(theirs - mine)[:MAX_NAMED]]
@@ -257,5 +252,32 @@ def _number_words() -> dict[str, str]:
 
 @cache
 def _listed_words(kind: str) -> frozenset[str]:
-    found: frozenset[str] = getattr(shipped_indicators().data.meaning, kind)
-    return found
+    words: frozenset[str] = getattr(shipped_indicators().data.meaning, kind)
+    return words
+
+
+_VAGUE = re.compile(
+    r"(?i)\b(?:appropriate(?:ly)?|adequate(?:ly)?|reasonabl[ey]|sufficient(?:ly)?|timely|etc|"
+    r"as far as possible|where possible|if necessary|user.friendly|easy|fast|and/or|suitable|"
+    r"angemessen\w*|geeignet\w*|hinreichend\w*|ausreichend\w*|m\u00f6glichst|zeitnah\w*|usw|"
+    r"gegebenenfalls|bei bedarf|unverz\u00fcglich)\b"
+)
+_LIMITS = re.compile(
+    r"(?i)\b(?:within|at least|at most|minimum|maximum|innerhalb|mindestens|h\u00f6chstens)\b"
+)
+
+
+def wording_remarks(text: str) -> list[str]:
+    """Return what makes it hard to test: several duties, vague words, no actor or measure."""
+    remarks = []
+    duties = [hit for hit in shipped_indicators().find(text) if hit.modality]
+    if len(duties) > 1:
+        remarks.append(f"{len(duties)} words of obligation in one statement")
+    if vague := dict.fromkeys(match[0].lower() for match in _VAGUE.finditer(text)):
+        remarks.append(f"vague: {', '.join(vague)}")
+    facts = StatementFacts(text)
+    if not facts.actor and find_order(text, item=True) is None:
+        remarks.append("no actor is named")
+    if _LIMITS.search(text) and not facts.measures:
+        remarks.append("a limit without a measure")
+    return remarks

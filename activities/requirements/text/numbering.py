@@ -3,11 +3,10 @@
 Where a document numbers its requirements, these numbers are the ledger: each is cited or set aside.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from activities.requirements.text.candidate_sentences import candidate_binding_force
@@ -22,6 +21,8 @@ DEMANDING_SHARE = 0.6
 ASCENDING_SHARE = 0.9
 IDLE_SHARE = 0.1
 """Share below which it is taken for something else."""
+COLUMN_SHARE = 0.9
+"""Share of a column's cells that demand something from which the column has requirements too."""
 MAX_EXAMPLES = 3
 MAX_BLOCKS = 6
 """Paragraphs of an entry."""
@@ -48,10 +49,11 @@ class Entry:
     demands: bool
     confidence: float = 1.0
     """The document itself names it, so that no threshold leaves it out."""
+    rest: str = ""
+    """What of it stands on the next page."""
 
     @property
     def text(self) -> str:
-        """All of its words."""
         return " ".join(self.passages)
 
 
@@ -65,7 +67,6 @@ class NumberClass:
 
     @property
     def demanding(self) -> int:
-        """Number of entries that demand something by their words or form."""
         return sum(entry.demands for entry in self.entries)
 
     @property
@@ -75,9 +76,12 @@ class NumberClass:
         if self.name.endswith(_HEADINGS):
             # Sections have numbers too: only a person or the model says that they are requirements.
             return _CRITERION.match(self.name) is not None
-        if share >= DEMANDING_SHARE or _names_requirement(self.entries):
+        if share >= DEMANDING_SHARE or all(
+            _REQUIREMENT_NAME.search(entry.id) for entry in self.entries
+        ):
             return True
-        return False if share < IDLE_SHARE else None
+        # A name set above each text is no accident.
+        return False if share < IDLE_SHARE and not self.name.endswith(_ALONE) else None
 
     @property
     def description(self) -> str:
@@ -101,26 +105,29 @@ class _Found:
 
 def find_number_classes(sentences: Iterable[Sentence]) -> list[NumberClass]:
     """Return the numbering classes of a document, those with most entries first."""
-    found = _gather_entries(sentences)
+    gathered = _gather_entries(sentences)
     classes: dict[str, list[_Found]] = {}
-    for entry in found:
+    for entry in gathered:
         classes.setdefault(_form(entry.number, entry.place) + entry.place, []).append(entry)
     result = []
     for name, members in classes.items():
         once = {entry.number: entry for entry in reversed(members) if entry.sentences}
-        column = _column_of_text(list(once.values())) if name.endswith(_TABLES) else 0
-        entries = [_as_entry(once[number], column) for number in reversed(once)]
+        columns = _columns_of_text(list(once.values())) if name.endswith(_TABLES) else {0}
+        entries = [_as_entry(once[number], columns) for number in reversed(once)]
         if len(entries) >= LEAST_ENTRIES and _ascend(list(reversed(once))):
             result.append(NumberClass(name, tuple(entries)))
     return sorted(result, key=lambda each: (-len(each.entries), each.name))
 
 
 def _gather_entries(sentences: Iterable[Sentence]) -> list[_Found]:
-    found: list[_Found] = []
+    gathered: list[_Found] = []
+    introduces = False
     for sentence in sentences:
         named = ENTRY.fullmatch(sentence.text.strip()) or ENTRY.match(sentence.text)
         alone = named is not None and named.end() >= len(sentence.text.strip())
-        last = found[-1] if found else None
+        last = gathered[-1] if gathered else None
+        if not alone:
+            introduces = sentence.full_text.endswith(":")
         if sentence.column:
             if not sentence.number:
                 continue
@@ -129,25 +136,27 @@ def _gather_entries(sentences: Iterable[Sentence]) -> list[_Found]:
                 or (last.place, last.number) != (_TABLES, sentence.number)
                 or (sentence.column == 1)
             ):
-                found.append(_Found(_TABLES, sentence.number))
+                gathered.append(_Found(_TABLES, sentence.number))
             if sentence.column > 1:
-                found[-1].sentences.append(sentence)
+                gathered[-1].sentences.append(sentence)
         elif sentence.is_heading:
             number = section_number(sentence.section)
             is_section = (
                 section_number(sentence.text) == number or sentence.text in sentence.section
             )
-            found.append(_Found(_HEADINGS, number) if number and is_section else _Found("", ""))
+            gathered.append(_Found(_HEADINGS, number) if number and is_section else _Found("", ""))
         elif sentence.begins_block and named and alone and _is_name(named[1]):
-            found.append(_Found(_ALONE, named[1]))
+            # "Covers:" and a list of numbers: these stand for entries elsewhere.
+            refers = introduces and sentence.is_item
+            gathered.append(_Found("", "") if refers else _Found(_ALONE, named[1]))
         elif sentence.begins_block and sentence.number and ENTRY.fullmatch(sentence.number):
             if sentence.is_item or (named and _is_name(named[1])):
-                found.append(_Found(_LINES, sentence.number, [sentence]))
+                gathered.append(_Found(_LINES, sentence.number, [sentence]))
             elif last and last.place:
                 last.sentences.append(sentence)
         elif last and last.place and last.place != _TABLES:
             last.sentences.append(sentence)
-    return [entry for entry in found if entry.place]
+    return [entry for entry in gathered if entry.place]
 
 
 def _is_name(number: str) -> bool:
@@ -168,18 +177,20 @@ def _form(number: str, place: str) -> str:
     return _DIGITS.sub("N", number)
 
 
-def _column_of_text(entries: Sequence[_Found]) -> int:
-    """Return the column of a table that demands most, else the one with most words."""
-    demands: dict[int, int] = {}
-    words: dict[int, int] = {}
+def _columns_of_text(entries: Sequence[_Found]) -> set[int]:
+    """Return the columns of a table with requirements: that which demands most, else has most
+    words, and those of which nearly each cell demands something. Others explain.
+    """
+    words: Counter[int] = Counter()
+    cells: Counter[int] = Counter()
+    demands: Counter[int] = Counter()
     for entry in entries:
-        seen = set()
-        for sentence in entry.sentences:
-            words[sentence.column] = words.get(sentence.column, 0) + len(sentence.text.split())
-            if sentence.column not in seen and _demands(sentence):
-                seen.add(sentence.column)
-                demands[sentence.column] = demands.get(sentence.column, 0) + 1
-    return max(words, key=lambda each: (demands.get(each, 0), words[each]), default=0)
+        for each in entry.sentences:
+            words[each.column] += len(each.text.split())
+        cells.update({each.column for each in entry.sentences})
+        demands.update({each.column for each in entry.sentences if _demands(each)})
+    best = max(words, key=lambda each: (demands[each], words[each]), default=0)
+    return {best} | {each for each in cells if demands[each] >= COLUMN_SHARE * len(entries)}
 
 
 def _ascend(numbers: Sequence[str]) -> bool:
@@ -187,24 +198,24 @@ def _ascend(numbers: Sequence[str]) -> bool:
     if any(re.search(r"[^\W\d_]", number) for number in numbers):
         return True
     keys = [tuple(map(int, _DIGITS.findall(number))) for number in numbers]
-    growing = sum(one < other for one, other in itertools.pairwise(keys))
+    growing = sum(lower < other for lower, other in itertools.pairwise(keys))
     return growing >= ASCENDING_SHARE * (len(keys) - 1)
 
 
-def _as_entry(found: _Found, column: int) -> Entry:
-    own = [each for each in found.sentences if not column or each.column == column]
-    own = own or found.sentences
-    if found.place == _HEADINGS:
+def _as_entry(gathered: _Found, columns: Set[int]) -> Entry:
+    in_columns = [each for each in gathered.sentences if each.column in columns]
+    in_columns = in_columns or gathered.sentences
+    if gathered.place == _HEADINGS:
         # "(Level A)" says nothing yet.
-        while len(own) > 1 and len(own[0].text.split()) < LEAST_WORDS:
-            own = own[1:]
+        while len(in_columns) > 1 and len(in_columns[0].text.split()) < LEAST_WORDS:
+            in_columns = in_columns[1:]
     blocks: list[list[Sentence]] = []
-    for sentence in own:
-        if sentence.page != own[0].page:
+    for sentence in in_columns:
+        if sentence.page != in_columns[0].page:
             break
         if sentence.begins_block or not blocks:
             if blocks and (
-                _ends_entry(found.place, blocks[-1], sentence) or len(blocks) >= MAX_BLOCKS
+                _ends_entry(gathered.place, blocks[-1], sentence) or len(blocks) >= MAX_BLOCKS
             ):
                 break
             blocks.append([])
@@ -212,8 +223,12 @@ def _as_entry(found: _Found, column: int) -> Entry:
     passages = tuple(
         cut_sentence(" ".join(each.text for each in block), MAX_PASSAGE) for block in blocks
     )
-    demands = any(_demands(each) for block in blocks for each in block)
-    return Entry(found.number, own[0].page, own[0].section, passages, demands)
+    sentences = [each for block in blocks for each in block]
+    rest = cut_sentence(" ".join(each.rest for each in sentences if each.rest), MAX_PASSAGE)
+    demands = any(map(_demands, sentences))
+    return Entry(
+        gathered.number, in_columns[0].page, in_columns[0].section, passages, demands, rest=rest
+    )
 
 
 def _ends_entry(place: str, before: list[Sentence], after: Sentence) -> bool:
@@ -222,7 +237,7 @@ def _ends_entry(place: str, before: list[Sentence], after: Sentence) -> bool:
         return False
     if place == _ALONE:
         return _LABEL.match(after.text) is not None
-    return not after.is_item or place != _HEADINGS
+    return place != _TABLES and (not after.is_item or place != _HEADINGS)
 
 
 def _demands(sentence: Sentence) -> bool:
@@ -230,7 +245,3 @@ def _demands(sentence: Sentence) -> bool:
         candidate_binding_force(sentence.full_text) is not None
         or find_order(sentence.full_text, item=sentence.is_item) is not None
     )
-
-
-def _names_requirement(entries: Sequence[Entry]) -> bool:
-    return all(_REQUIREMENT_NAME.search(entry.id) for entry in entries)

@@ -1,7 +1,5 @@
 """Relevance of a statement as a requirement, by its wording."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
@@ -41,7 +39,6 @@ def judge_relevance(text: str, lead_in: str = "") -> Relevance:
     """Judge a statement by its modal words, the regulations it names, and its form.
 
     Args:
-        text: The statement, or an item of a list.
         lead_in: For an item the words before the list, with which it is judged.
     """
     hits = shipped_indicators().find(text)

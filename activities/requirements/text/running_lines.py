@@ -1,7 +1,5 @@
 """Running heads, feet and footnotes: the lines of a page that are no part of its sentences."""
 
-from __future__ import annotations
-
 import re
 
 from activities.documents.pages import Page

@@ -9,13 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from activities.documents.line_ends import fold_line_ends
 from activities.documents.pages import Page, find_page_section_starts, section_before
-from activities.requirements.text.item_numbers import (
-    SECTION_NUMBER,
-    ItemNumbers,
-    section_number,
-)
+from activities.documents.quotes import fold_line_ends
+from activities.requirements.text.item_numbers import SECTION_NUMBER, ItemNumbers, section_number
 from activities.requirements.text.running_lines import (
     _NOTE_MARK,
     RUNNING_TITLE,
@@ -81,8 +77,8 @@ class _Block:
     is_heading: bool = False
     section: str = ""
     column: int = 0
-    row: str = ""
-    """The first cell of its row."""
+    row: str | None = None
+    """The first cell of its row; empty where a row goes on."""
 
 
 def split_sentences(
@@ -116,19 +112,21 @@ def split_sentences(
             number, level = numbers.number_block(
                 block.lines[0], section, item=block.is_item, row=block.row
             )
-            page_sentences += [
+            of_block = [
                 replace(each, number=number, level=level, column=block.column)
                 for each in _split_block_into_sentences(page.number, block, abbreviations, section)
             ]
+            if block.column and not (block.row or page_sentences):
+                place = _divided_cell(result, block.column)
+                if place is not None and of_block:
+                    result[place] = _continued(result[place], of_block.pop(0))
+            page_sentences += of_block
         if (
             last >= 0
             and page_sentences
             and _continues_sentence(result[last], page_sentences[0], words)
         ):
-            full_text = fold_line_ends(f"{result[last].full_text}\n{page_sentences[0].text}")
-            rest = result[last].rest or page_sentences[0].text
-            result[last] = replace(result[last], full_text=full_text, rest=rest)
-            del page_sentences[0]
+            result[last] = _continued(result[last], page_sentences.pop(0))
         # Insert them before the body: after it they would part a list from its introduction.
         position = max(last, 0)
         result[position:position] = [
@@ -142,13 +140,30 @@ def split_sentences(
     return result
 
 
+def _continued(sentence: Sentence, rest: Sentence) -> Sentence:
+    full_text = fold_line_ends(f"{sentence.full_text}\n{rest.text}")
+    return replace(sentence, full_text=full_text, rest=sentence.rest or rest.text)
+
+
+def _divided_cell(sentences: list[Sentence], column: int) -> int | None:
+    """Return the place of the unfinished sentence in this cell of the last row; None if there is
+    none.
+    """
+    for place in range(len(sentences) - 1, -1, -1):
+        sentence = sentences[place]
+        if sentence.column == column and sentence.text[-1] not in ".!?:;":
+            return place
+        if sentence.column <= 1:
+            return None
+    return None
+
+
 def _blocks_in_sections(
     page: Page, lines: list[str], titles: set[str], section: str
 ) -> Iterator[tuple[_Block, str]]:
     """Yield the blocks of a page, each with the section that it is in.
 
     Args:
-        page: The page.
         lines: Its lines without what repeats on each page.
         titles: Titles of the sections that the file itself marks; empty without any.
         section: The section in which the page begins.
@@ -204,9 +219,12 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def _row_blocks(line: str) -> Iterator[_Block]:
-    cells = [cell for cell in _CELLS.split(line) if cell.strip()]
+    cells = [cell.strip() for cell in _CELLS.split(line)]
+    if line.rstrip().endswith("|") and not cells[0]:
+        del cells[0]  # the bar is the frame of the row
     for column, cell in enumerate(cells, 1):
-        yield _Block([cell], is_item=True, column=column, row=cells[0])
+        if cell:
+            yield _Block([cell], is_item=True, column=column, row=cells[0])
 
 
 def _is_row_not_sentence(lines: list[str], place: int) -> bool:

@@ -1,13 +1,12 @@
 """Sentences and candidates of a document, cached in the process."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from activities.checkpoints.object_cache import Cache
-from activities.documents import FoldedPage, Page
+from activities.checkpoints.journal import Cache
+from activities.documents.pages import Page
+from activities.documents.quotes import FoldedPage
 from activities.requirements.text.candidate_sentences import Candidate, identify_candidates
 from activities.requirements.text.numbering import NumberClass, find_number_classes
 from activities.requirements.text.sentences import Sentence, split_sentences
@@ -19,8 +18,6 @@ MAX_CACHED_SENTENCES = 50_000
 
 @dataclass(frozen=True)
 class DocumentStatements:
-    """Sentences and candidates of a document."""
-
     candidates: tuple[Candidate, ...]
     sentences: dict[int, list[Sentence]]
     """By page number."""
@@ -28,7 +25,6 @@ class DocumentStatements:
 
     @property
     def in_order(self) -> list[Sentence]:
-        """All sentences."""
         return [sentence for of_page in self.sentences.values() for sentence in of_page]
 
     def source_id_of_passage(self, page: Page, passage: str) -> str:
@@ -93,7 +89,7 @@ def lead_ins_of_passage(pages: Sequence[Page], number: int, passage: str) -> lis
     named = {each.id: each for each in statements.candidates}
     leads: dict[str, None] = {}
     for item in items:
-        if any(own.touches(span) for own in folded.find_spans(item.text) for span in spans):
+        if any(covered.touches(span) for covered in folded.find_spans(item.text) for span in spans):
             above: Candidate | None = item
             while above is not None and above.lead_in and above.lead_in not in leads:
                 leads[above.lead_in] = None

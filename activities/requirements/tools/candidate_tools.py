@@ -1,25 +1,23 @@
 """Tools that show what of a document may be a requirement: candidates, relevance, terms."""
 
-from __future__ import annotations
-
-from typing import Annotated
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from activities.documents import name_unread_pages
+from activities.documents.pages import Page, name_unread_pages
 from activities.requirements import candidate_list
-from activities.requirements.coverage import (
-    ALARM_SENTENCES,
-    ALARM_SHARE,
-    covered_candidates,
-)
+from activities.requirements.coverage import covered_candidates
 from activities.requirements.document_view import DocumentView
 from activities.requirements.requirement_survey import view_document
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
-from activities.requirements.text.mentions import find_mentions
 from activities.requirements.text.numbering import NumberClass
 from activities.requirements.text.relevance import judge_relevance
 from activities.requirements.versions import read_new_version
+from activities.text.indicators import shipped_indicators
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.tools.document_tools import DocumentPath
@@ -47,16 +45,16 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     threshold = context.config.settings.confidence_threshold
     view = view_document(context, path)
     every = view.candidates
-    kept = 0
+    covered_count = 0
     if version := read_new_version(context.files):
         covered = covered_candidates(view, version.kept)
-        kept = len(covered)
+        covered_count = len(covered)
         every = [each for each in every if each.id not in covered]
     classes = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
     entries = [entry for each, yes in classes if yes for entry in each.entries]
     likely = [c for c in every if c.confidence >= threshold]
     context.files = candidate_list.put_candidates(context.files, path, every, entries, threshold)
-    further = _remarks(view, len(every) - len(likely), kept, threshold)
+    further = _remarks(view, len(every) - len(likely), covered_count, threshold)
     further += "".join(f"\n{line}" for line in _number_lines(classes))
     shown = sorted(
         (each for each in every if each in likely or each.binds),
@@ -77,23 +75,20 @@ def identify_requirement_candidates(context: ToolContext, path: DocumentPath) ->
     return "\n".join([f"{head}{candidate_list.MARKDOWN_PATH}.{further}", *lines])
 
 
-def _remarks(view: DocumentView, weak: int, kept: int, threshold: float) -> str:
+def _remarks(view: DocumentView, weak: int, covered_count: int, threshold: float) -> str:
     """Say what is not in the list, and what it may lack."""
     text = f" {weak} more below confidence {threshold:g} are listed there." if weak else ""
+    if view.beside:
+        text += (
+            f" {len(view.beside)} stand beside the numbered entries, which they explain, so they "
+            "are less sure."
+        )
     text += name_unread_pages(view.pages)
     if not is_language_known(view.pages):
         text += f" {UNKNOWN_LANGUAGE}: read all of it."
-    if kept:
-        text += f" {kept} are left out, since requirements that are kept cite them."
-    binding = sum(each.binds for each in view.candidates)
-    count = sum(not each.is_heading for each in view.statements.in_order)
-    numbered = any(view.are_requirements(each) for each in view.statements.number_classes)
-    if count >= ALARM_SENTENCES and binding < ALARM_SHARE * count and not numbered:
-        text += (
-            f"\nOnly {binding:,} of its {count:,} sentences bind by their words: its requirements "
-            "may be told in another form. Read a page, and see settings.forms and decide_numbers."
-        )
-    return text
+    if covered_count:
+        text += f" {covered_count} are left out, since requirements that are kept cite them."
+    return f"{text}\nBeware: {view.alarm}." if view.alarm else text
 
 
 def _number_lines(classes: list[tuple[NumberClass, bool | None]]) -> list[str]:
@@ -141,3 +136,59 @@ def extract_entity_mentions(context: ToolContext, path: DocumentPath) -> str:
     if len(terms) > MAX_TERMS:
         lines.append(f"[TRUNCATED {len(terms) - MAX_TERMS} more that stand less often]")
     return "\n".join([f"{len(terms)} terms in {path}:", *lines])
+
+
+MentionKind = Literal["regulation", "abbreviation", "defined term", "name", "term"]
+MAX_TERM_CHARACTERS = 80
+_ABBREVIATION = re.compile(r"\b[A-ZÄÖÜ][A-ZÄÖÜ0-9]{1,9}\b")
+_QUOTED = re.compile(r"[\"“„»]([^\"“”„«»\n]{3,60})[\"”“«]")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][\w-]+(?:[ \t][A-ZÄÖÜ][\w-]+)+\b", re.MULTILINE)
+_NOUN = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÄÖÜ][a-zäöüß-]{4,}\b", re.MULTILINE)
+_HEADING_SHARE = 0.6
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A term, its count, and the numbers of the first pages it is on."""
+
+    text: str
+    kind: MentionKind
+    count: int
+    pages: tuple[int, ...]
+
+
+def find_mentions(pages: Iterable[Page]) -> list[Mention]:
+    """Return the terms of a document, most frequent first; the same pages give the same list.
+
+    Regulations come from the shipped indicators. Other terms are found by form: abbreviations,
+    quoted words, consecutive capitalised words, and capitalised words that occur twice.
+    """
+    mentions: dict[str, tuple[MentionKind, Counter[int]]] = {}
+    for page in pages:
+        for kind, text in _find_mentioned_terms(page.text):
+            term = " ".join(text.split())[:MAX_TERM_CHARACTERS]
+            mentions.setdefault(term, (kind, Counter()))[1][page.number] += 1
+    selected = [
+        Mention(term, kind, places.total(), tuple(places)[:10])
+        for term, (kind, places) in mentions.items()
+        if places.total() > 1 or kind != "term"
+    ]
+    return sorted(selected, key=lambda mention: (-mention.count, mention.text))
+
+
+def _find_mentioned_terms(text: str) -> Iterable[tuple[MentionKind, str]]:
+    phrases = shipped_indicators()
+    for line in text.splitlines():
+        for hit in phrases.find(line):
+            if hit.regulation:
+                yield "regulation", hit.words
+        words = line.split()
+        capitals = sum(word[:1].isupper() for word in words)
+        if len(words) > 1 and capitals > _HEADING_SHARE * len(words):
+            continue  # in a heading, capitals mean nothing
+        yield from (("abbreviation", term) for term in _ABBREVIATION.findall(line))
+        yield from (("defined term", term) for term in _QUOTED.findall(line))
+        named = _NAME.findall(line)
+        yield from (("name", term) for term in named)
+        inside = " ".join(named)
+        yield from (("term", term) for term in _NOUN.findall(line) if term not in inside)

@@ -1,14 +1,13 @@
 """Tools that cite documents and web pages."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.documents import Page, find_quoted_passage
+from activities.documents.pages import Page
+from activities.documents.quotes import find_quoted_passage
 from activities.requirements.citations import (
     Quote,
     QuotedPassage,
@@ -23,7 +22,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import read_workspace_pages
-from activities.web import FOLDER, find_page_sources
+from activities.web.page_sources import FOLDER, find_page_sources
 
 FIRST_DAY = date(1995, 1, 1)
 """Earliest date accepted for a web page; hardly any existed before."""
@@ -41,10 +40,7 @@ citation_tool = partial(
 
 @citation_tool()
 def cite_document(
-    context: ToolContext,
-    path: DocumentPath,
-    page: Annotated[int, Field(ge=1)],
-    quote: Quote,
+    context: ToolContext, path: DocumentPath, page: Annotated[int, Field(ge=1)], quote: Quote
 ) -> str:
     """Record a citation; refused unless the quote stands on that page.
 

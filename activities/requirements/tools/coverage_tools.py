@@ -4,35 +4,28 @@ The results are written by code: a model that copied sixty requirements would ma
 sees.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field
 
+from activities.documents.pages import PageRanges
 from activities.requirements import candidate_list, requirement_files
 from activities.requirements.completeness import PATH as DECISIONS
 from activities.requirements.completeness import NumberDecision, put_decisions, read_decisions
-from activities.requirements.coverage import (
-    Coverage,
-)
+from activities.requirements.coverage import Coverage
 from activities.requirements.document_view import DocumentView
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.requirement import Requirement
-from activities.requirements.requirement_survey import (
-    RequirementSurvey,
-    view_document,
-)
+from activities.requirements.requirement_survey import RequirementSurvey, view_document
 from activities.requirements.set_aside_rules import (
     PATH,
+    Passage,
     SetAsideRule,
-    parse_set_aside_pages,
     put_rules,
     read_set_aside_rules,
 )
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.text.numbering import Entry
-from activities.requirements.tools.result_lists import shorten_list, tally_words
 from activities.requirements.tools.sample_tools import (
     draw_samples,
     sample_lines,
@@ -47,7 +40,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import canonical_document_path
-from protocol.short_text import count_noun
+from protocol.short_text import count_noun, shorten_list, tally_words
 
 REQUIREMENTS = "output/requirements.json"
 PAGES = "output/requirements.md"
@@ -55,7 +48,6 @@ UNCOVERED = "candidates/uncovered.md"
 MAX_DOCUMENTS = 30
 MAX_PAGES = 60
 LISTED_TEXT = 110
-SAMPLE_TEXT = 400
 
 
 @tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
@@ -69,7 +61,7 @@ def set_sentences_aside(
         list[str] | None,
         Field(max_length=500, description="Of candidates, or numbers of the text."),
     ] = None,
-    pages: Annotated[str | None, Field(description="A page or a range.")] = None,
+    pages: Annotated[str | None, Field(description="Pages and ranges.")] = None,
     section: Annotated[
         str | None, Field(max_length=200, description="Its number or title; with those below it.")
     ] = None,
@@ -102,7 +94,7 @@ def set_sentences_aside(
         below=below,
     )
     try:
-        parse_set_aside_pages(pages)
+        PageRanges.parse(pages or "1")
         rules = read_set_aside_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
@@ -117,7 +109,7 @@ def set_sentences_aside(
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
-def _passages_to_set_aside(view: DocumentView, rule: SetAsideRule) -> list[Candidate | Entry]:
+def _passages_to_set_aside(view: DocumentView, rule: SetAsideRule) -> list[Passage]:
     """Return what a new rule takes. Raises ToolError if that is nothing."""
     entries = [
         entry
@@ -129,7 +121,7 @@ def _passages_to_set_aside(view: DocumentView, rule: SetAsideRule) -> list[Candi
     if unknown := set(rule.ids) - known:
         named = ", ".join(sorted(unknown)[:5])
         raise ToolError(f"{view.path} has no candidate or number {named}.")
-    every: list[Candidate | Entry] = [*(c for c in view.candidates if c.binds), *entries]
+    every: list[Passage] = [*(c for c in view.candidates if c.binds), *entries]
     matching = [each for each in every if rule.sets_aside(view.path, each)]
     if not matching and not rule.takes_places:
         raise ToolError(f"No binding sentence and no number of {view.path} fits that.")
@@ -174,10 +166,7 @@ def collect_requirements(context: ToolContext) -> str:
     if now.requirements:
         lines.append(f"By force: {tally_words(each.force for each in now.requirements)}.")
         lines.append(f"By type: {tally_words(each.type for each in now.requirements)}.")
-        lines += [
-            "Pages cited:",
-            *shorten_list(_cited_page_lines(now.requirements), MAX_DOCUMENTS),
-        ]
+        lines += ["Pages cited:", *shorten_list(_cited_page_lines(now.requirements), MAX_DOCUMENTS)]
     return "\n".join([*lines, *_coverage_lines(now)])
 
 
@@ -231,7 +220,6 @@ def _cited_page_lines(requirements: list[Requirement]) -> list[str]:
 
 
 def _coverage_lines(now: RequirementSurvey) -> list[str]:
-    """Describe the coverage in lines."""
     coverage = now.coverage
     lines = list(now.statements)
     if coverage.open_entries:
@@ -253,8 +241,8 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
             f"cited and {aside:,} set aside."
         )
     for document in coverage.documents:
-        if document.alarm:
-            lines.append(f"Beware, {document.path}: {document.alarm}.")
+        if alarm := now.views[document.path].alarm:
+            lines.append(f"Beware, {document.path}: {alarm}.")
         lines += sample_state(now, document.path)[1:]
     lines += _set_aside_rule_lines(now)
     if coverage.weaker_uncovered:
@@ -284,7 +272,7 @@ def _open_entry_line(document: str, entry: Entry, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_entry(entry, most)}"
 
 
-def _describe_passage(passage: Candidate | Entry, most: int) -> str:
+def _describe_passage(passage: Passage, most: int) -> str:
     if isinstance(passage, Candidate):
         return candidate_list.describe_candidate(passage, most)
     return candidate_list.describe_entry(passage, most)

@@ -1,23 +1,21 @@
 """Tools that read the shared graph; those in `graph_writing_tools.py` write."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.requirements.graph import (
+from activities.requirements.graph import open_graph
+from activities.requirements.graph.cypher import get_node_cypher, neighbour_patterns
+from activities.requirements.graph.interface import (
     Graph,
     GraphLimits,
     GraphQuery,
     GraphQueryError,
     GraphUnavailableError,
-    open_graph,
 )
-from activities.requirements.graph.cypher import get_node_cypher
-from activities.requirements.graph.name_likeness import name_likeness, normalise_name
 from activities.requirements.graph.read_only_query import (
     is_read_query_ordered,
     query_refusal_reason,
@@ -31,6 +29,7 @@ from activities.requirements.graph.render import (
     render_rows,
 )
 from activities.requirements.graph.schema_check import find_violations
+from activities.search.text_likeness import compute_text_likeness
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
@@ -41,7 +40,7 @@ SHOWN_RELATIONS = 100
 MAX_COMPARED = GraphLimits.rows
 """Maximum number of nodes of a kind that are compared; a statement returns no more rows."""
 CLOSEST = 5
-MIN_LIKENESS = 0.35
+MIN_LIKENESS = 0.3
 _QUERY = GraphLimits(seconds=10)
 Properties = dict[str, str | float | int | bool | list[str] | None]
 Kind = Annotated[str, Field(description="A node of the schema.")]
@@ -129,19 +128,13 @@ def resolve_entity(
     ]
     if same_rows:
         return "\n".join(f"exact: {render_node(kind, row)}" for row in same_rows[:CLOSEST])
-    normalised_text = normalise_name(text)
-    scored = sorted(
-        (
-            -max(
-                name_likeness(normalised_text, normalise_name(name))
-                for name in graph_row_names(row)
-            ),
-            str(row[0]),
-            row,
-        )
-        for row in everything.rows
-    )
-    close = [(-score, row) for score, _, row in scored[:CLOSEST] if -score >= MIN_LIKENESS]
+    named = [(row, name) for row in everything.rows for name in graph_row_names(row)]
+    alike = compute_text_likeness(_words(text), [_words(name) for _, name in named])
+    best: dict[str, tuple[float, list[object]]] = {}
+    for likeness, (row, _) in sorted(zip(alike, named, strict=True), key=lambda each: -each[0]):
+        if likeness >= MIN_LIKENESS:
+            best.setdefault(str(row[0]), (likeness, row))
+    close = sorted(best.values(), key=lambda each: (-each[0], str(each[1][0])))[:CLOSEST]
     is_complete = not everything.more and len(everything.rows) < MAX_COMPARED
     note = "" if is_complete else f"\nOnly the first {len(everything.rows):,} were compared."
     if not close:
@@ -155,29 +148,19 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
     """Show a node of the graph and what it is related to, in both directions."""
     schema = context.config.graph_schema
     key_name = graph_tool_node_kind(context, kind).key
-    parts: list[tuple[str, str, bool]] = []
+    parts = neighbour_patterns(schema, kind)
     queries: list[GraphQuery] = [get_node_cypher(schema, kind, key)]
-    for name, relation in schema.relations.items():
-        for start, end in relation.ends:
-            for outward, near, far in ((True, start, end), (False, end, start)):
-                if near != kind:
-                    continue
-                arrow = f"-[r:`{name}`]->" if outward else f"<-[r:`{name}`]-"
-                other = f"m.`{schema.nodes[far].key}`"
-                parts.append((name, far, outward))
-                queries.append(
-                    GraphQuery(
-                        f"MATCH (n:`{kind}` {{`{key_name}`: $key}}){arrow}(m:`{far}`) "
-                        f"RETURN {other}, r ORDER BY {other} LIMIT {SHOWN_RELATIONS + 1}",
-                        {"key": key},
-                    )
-                )
+    for _, _, far, pattern in parts:
+        other = f"m.`{schema.nodes[far].key}`"
+        text = f"MATCH {pattern} WHERE n.`{key_name}` = $key RETURN {other}, r"
+        limits = f"ORDER BY {other} LIMIT {SHOWN_RELATIONS + 1}"
+        queries.append(GraphQuery(f"{text} {limits}", {"key": key}))
     with _open_graph_for_tool(context) as graph:
         node_rows, *related = graph.read(*queries)
     if not node_rows.rows:
         raise ToolError(f"There is no {kind} {key} in the graph. Look for it with resolve_entity.")
     lines = [render_graph_properties(node_rows.rows[0][0])]
-    for (name, far, outward), rows in zip(parts, related, strict=True):
+    for (name, outward, far, _), rows in zip(parts, related, strict=True):
         for other_key, values in rows.rows[:SHOWN_RELATIONS]:
             arrow = f"-{name}->" if outward else f"<-{name}-"
             lines.append(f"{arrow} {far} {other_key} {render_graph_properties(values)}")
@@ -249,3 +232,8 @@ def graph_tool_node_kind(context: ToolContext, kind: str) -> NodeKind:
     if kind not in nodes:
         raise ToolError(f"There is no kind {kind}; expected one of {', '.join(nodes) or 'none'}.")
     return nodes[kind]
+
+
+def _words(name: str) -> str:
+    """Return the words of a name; `InvoiceHeader` is two."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ")

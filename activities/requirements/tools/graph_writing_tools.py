@@ -5,8 +5,6 @@ repeated attempt duplicates nothing, and values are checked against the schema f
 unavailable graph stops neither tool: see `activities.requirements.graph.graph_writes`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -68,14 +66,14 @@ def create_requirement_node(
     return put_requirement_node(context, id, values)
 
 
-def put_requirement_node(context: ToolContext, id: str, given: dict[str, Any]) -> str:
+def put_requirement_node(context: ToolContext, id: str, properties: dict[str, Any]) -> str:
     """Write the node of a requirement, with the store's data before what is given.
 
     Raises:
         ToolError: The schema or the graph refuses it.
     """
     named = graph_requirement_id(context.job, id)
-    values = given | {"id": named}
+    values = properties | {"id": named}
     unread = False
     store = RelationalStore(context.root)
     try:
@@ -86,12 +84,12 @@ def put_requirement_node(context: ToolContext, id: str, given: dict[str, Any]) -
     except StoreUnavailableError:
         unread = True  # the write checks it, once it has the store's data
     kind = graph_tool_node_kind(context, REQUIREMENT)
-    if not unread or "text" in given:
+    if not unread or "text" in properties:
         _refuse_invalid_properties(REQUIREMENT, kind.find_problems(values))
     written = _integrate_or_defer(
         context, NODE, named, f"Requirement {named}", values=values, unread=unread
     )
-    said = given.get("text", values.get("text", ""))
+    said = properties.get("text", values.get("text", ""))
     if said.split() == values.get("text", said).split():
         return written
     return f"{written}\nIts text is that of the store: {values['text']}"

@@ -1,7 +1,5 @@
 """The sample of the sentences that nothing cites: it is drawn, judged, and told."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated
@@ -17,14 +15,13 @@ from activities.requirements.requirement import normalized_words
 from activities.requirements.requirement_survey import RequirementSurvey, survey_requirements
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate
 from activities.requirements.text.sentences import cut_sentence
-from activities.requirements.tools.result_lists import shorten_list
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.document_tools import DocumentPath
 from activities.tools.workspace_documents import canonical_document_path
 from protocol.data_model import Data
-from protocol.short_text import one_line
+from protocol.short_text import one_line, shorten_list
 
 SAMPLE_TEXT = 400
 
@@ -77,9 +74,7 @@ def judge_sample(
 
 
 def _contradictory_marks(
-    view: DocumentView,
-    marks: list[SampleMark],
-    unread: Mapping[str, SampledSentence],
+    view: DocumentView, marks: list[SampleMark], unread: Mapping[str, SampledSentence]
 ) -> list[str]:
     """Return the marks by which what binds is no requirement, for the same reason as others."""
     binding = view.binding
@@ -121,7 +116,7 @@ def _draw_sample(context: ToolContext, now: RequirementSurvey, path: str) -> Non
     untouched = untouched_sentences(view, quotes_by_page([*now.requirements, *now.kept]), now.rules)
     coverage = next(each for each in now.coverage.documents if each.path == path)
     view.decisions.next_sample(
-        untouched, settings.sample_size, settings.may_be_missed, coverage.found
+        untouched, settings.sample_size, settings.may_be_missed, coverage.found_count
     )
     _put_decisions(context, now)
 

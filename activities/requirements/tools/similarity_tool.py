@@ -1,19 +1,16 @@
 """The tool that finds similar requirements in the store and this workspace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
-from activities.requirements import requirement_store as rows
 from activities.requirements.requirement import normalized_words
-from activities.requirements.requirement_files import readable_requirement_files
+from activities.requirements.requirement_files import readable_requirements
+from activities.requirements.requirement_store import ComparableRequirement, list_live_requirements
 from activities.requirements.text.meaning import compare_statements
-from activities.search import EmbeddingsFailed, choose_embedder
-from activities.search.embedding import Embedder
+from activities.search.embedding import Embedder, EmbeddingsFailed, choose_embedder
 from activities.search.text_likeness import compute_text_likeness
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreUnavailableError
@@ -42,8 +39,12 @@ def find_similar_requirements(
     least = settings.similar_threshold if threshold is None else threshold
     candidates, remark = list_comparable_requirements(context)
     # Leave out the requirement that this job has to judge.
-    own = normalized_words(text)
-    candidates = [each for each in candidates if not (each.held and each.words == own)]
+    words = normalized_words(text)
+    candidates = [
+        each
+        for each in candidates
+        if each.taken_by != context.job or normalized_words(each.text) != words
+    ]
     matches, by, failed = rank_like_requirements(context, text, candidates, least)
     lines = [describe_like(each) for each in matches[:MAX_LISTED]]
     if by is None and len(matches) < len(candidates):
@@ -59,47 +60,30 @@ def find_similar_requirements(
 
 
 @dataclass(frozen=True)
-class Comparable:
-    """A requirement with which a statement is compared."""
-
-    ref: str
-    status: str
-    text: str
-    held: bool = False
-    """Whether this job has taken it."""
-
-    @property
-    def words(self) -> str:
-        return normalized_words(self.text)
-
-
-@dataclass(frozen=True)
 class LikeRequirement:
     """A requirement that is like a statement."""
 
     likeness: float
     label: str
     """`similar`, `duplicate`, or what the two differ in."""
-    other: Comparable
+    other: ComparableRequirement
 
 
-def list_comparable_requirements(context: ToolContext) -> tuple[list[Comparable], str]:
+def list_comparable_requirements(context: ToolContext) -> tuple[list[ComparableRequirement], str]:
     """Return the requirements of this workspace and the store, and a remark if that is away."""
-    found = [Comparable(*each) for each in readable_requirement_files(context.files)]
-    try:
-        stored = RelationalStore(context.root).read(rows.list_live_requirements)
-    except StoreUnavailableError as error:
-        return found, f"\nOnly this workspace was searched: {error}"
-    found += [
-        Comparable(each.ref, each.status, each.text, each.taken_by == context.job)
-        for each in stored
-        if each.ref.rpartition("/")[0] != context.job
+    similar = [
+        ComparableRequirement(id, each.status, each.text)
+        for id, each in readable_requirements(context.files)
     ]
-    return found, ""
+    try:
+        stored = RelationalStore(context.root).read(list_live_requirements)
+    except StoreUnavailableError as error:
+        return similar, f"\nOnly this workspace was searched: {error}"
+    return similar + [each for each in stored if each.ref.rpartition("/")[0] != context.job], ""
 
 
 def rank_like_requirements(
-    context: ToolContext, text: str, candidates: Sequence[Comparable], least: float
+    context: ToolContext, text: str, candidates: Sequence[ComparableRequirement], least: float
 ) -> tuple[list[LikeRequirement], Embedder | None, str]:
     """Return those that are like the text, most alike first; by what; and a remark on a failure."""
     statements = [each.text for each in candidates]

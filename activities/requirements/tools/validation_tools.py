@@ -1,7 +1,5 @@
 """Tools of validators: claim other jobs' drafts one at a time, decide on them, and report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
@@ -9,9 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from activities.checkpoints import Files
-from activities.documents import DocumentError, contains_quote, find_page
-from activities.documents.input_documents import original_document_paths
+from activities.documents.pages import DocumentError, find_page
+from activities.documents.quotes import contains_quote
 from activities.job.activity_context import attempt_started_ms
+from activities.job.input_documents import original_document_paths
 from activities.requirements import validation_claims
 from activities.requirements.graph.graph_writes import REMOVAL, REQUIREMENT, is_written_to_graph
 from activities.requirements.graph.interface import GraphQueryError, GraphUnavailableError
@@ -22,16 +21,14 @@ from activities.requirements.requirement import (
     RequirementVerdict,
     normalized_words,
 )
-from activities.requirements.requirement_store import find_requirement
+from activities.requirements.requirement_store import ComparableRequirement, find_requirement
 from activities.requirements.store_sync import DECIDED
 from activities.requirements.text.meaning import compare_statements
 from activities.requirements.text.relevance import judge_relevance
 from activities.requirements.text.statements import lead_ins_of_passage
 from activities.requirements.tools.graph_tools import graph_tool_node_kind
 from activities.requirements.tools.graph_writing_tools import put_requirement_node
-from activities.requirements.tools.result_lists import shorten_list, tally_words
 from activities.requirements.tools.similarity_tool import (
-    Comparable,
     describe_like,
     list_comparable_requirements,
     rank_like_requirements,
@@ -50,7 +47,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError
 from activities.tools.workspace_documents import document_digest, read_workspace_pages
 from protocol.job_state import DeferredWrite
-from protocol.short_text import count_noun
+from protocol.short_text import count_noun, shorten_list, tally_words
 
 DECISIONS = "output/decisions.json"
 MAX_TAKEN = 20
@@ -78,14 +75,14 @@ def take_requirement(
         remarks = flush_outbox(writer, "relational")
         hours = context.config.settings.take_hours
         now = attempt_started_ms()
-        taken = writer.store.run(
+        drafts = writer.store.run(
             lambda connection: validation_claims.claim_drafts(
                 connection, writer.call, now, hours, at_hand, count, context.earlier_jobs
             )
         )
         elsewhere = (
             {}
-            if taken
+            if drafts
             else writer.store.read(
                 lambda c: validation_claims.count_drafts_elsewhere(c, own_jobs, at_hand)
             )
@@ -95,12 +92,12 @@ def take_requirement(
     except StoreUnavailableError as error:
         # Without the store, a validator cannot do anything else.
         raise DependencyUnavailable(str(error)) from None
-    if not taken:
+    if not drafts:
         waiting = ", ".join(f"{name} ({number:,})" for name, number in elsewhere.items())
         other = f" Others wait whose document this job does not have: {waiting}." if waiting else ""
         return "\n".join([*remarks, f"No draft requirement is left to take.{other}"])
     comparable, remark = list_comparable_requirements(context)
-    shown = [_requirement_text_to_validate(context, each, comparable) for each in taken]
+    shown = [_requirement_text_to_validate(context, each, comparable) for each in drafts]
     return "\n".join([*remarks, "\n\n".join(shown)]) + remark
 
 
@@ -241,14 +238,14 @@ def _check_duplicate(context: ToolContext, id: str, duplicate_of: str) -> None:
     """Refuse a duplicate that differs in numbers, units, force or negation."""
     store = RelationalStore(context.root)
     try:
-        own, other = store.read(
+        first, other = store.read(
             lambda c: (find_requirement(c, id), find_requirement(c, duplicate_of))
         )
     except (StoreUnavailableError, StoreRejectedError):
         return
-    if own is None or other is None:
+    if first is None or other is None:
         return
-    difference = compare_statements(own.text, other.text, (own.force, other.force))
+    difference = compare_statements(first.text, other.text, (first.force, other.force))
     if difference.hard:
         raise ToolError(
             f"{id} is no duplicate of {duplicate_of}: {difference}. Decide on it by what it says; "
@@ -257,7 +254,7 @@ def _check_duplicate(context: ToolContext, id: str, duplicate_of: str) -> None:
 
 
 def _requirement_text_to_validate(
-    context: ToolContext, requirement: Requirement, comparable: Sequence[Comparable]
+    context: ToolContext, requirement: Requirement, comparable: Sequence[ComparableRequirement]
 ) -> str:
     number = f", {requirement.source_id}" if requirement.source_id else ""
     return "\n".join(
@@ -304,7 +301,7 @@ def _relevance_line(context: ToolContext, requirement: Requirement) -> str:
 
 
 def _like_lines(
-    context: ToolContext, requirement: Requirement, comparable: Sequence[Comparable]
+    context: ToolContext, requirement: Requirement, comparable: Sequence[ComparableRequirement]
 ) -> list[str]:
     others = [each for each in comparable if each.ref != requirement.ref]
     likes, _, _ = rank_like_requirements(

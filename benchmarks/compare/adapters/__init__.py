@@ -3,15 +3,11 @@
 Each has a module of its name, such as `plain`, with `async def run_plain(task) -> Outcome`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """A runner."""
-
     title: str
     packages: tuple[str, ...]
     """Required distributions, shown with their versions."""

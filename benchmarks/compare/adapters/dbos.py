@@ -1,7 +1,5 @@
 """Pydantic AI with its durability capability for DBOS, on SQLite."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """LangChain's Deep Agents with Temporal's plugin for them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

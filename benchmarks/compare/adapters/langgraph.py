@@ -1,7 +1,5 @@
 """LangChain's `create_agent`, which is a LangGraph, with a SQLite checkpointer."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

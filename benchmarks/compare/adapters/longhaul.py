@@ -1,7 +1,5 @@
 """A job of Longhaul."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The OpenAI Agents SDK with Temporal's plugin for it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from temporalio import activity, workflow

@@ -1,7 +1,5 @@
 """A loop of twenty lines: ask, run the calls, stop at the first reply without one."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Pydantic AI with its durability capability for Temporal."""
 
-from __future__ import annotations
-
 from temporalio import workflow
 from temporalio.worker import Worker
 

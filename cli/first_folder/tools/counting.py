@@ -6,8 +6,6 @@ worker reads this file when it starts, and runs it with all that the worker itse
 docs/writing-a-tool.md says more; `starter.py tools` shows what is offered.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What a reviewer's quote proves, in tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.acceptance.quotes import (

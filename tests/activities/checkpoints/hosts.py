@@ -1,13 +1,11 @@
 """Hosts that share a remote for checkpoints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.git_remote import REFS
+from activities.checkpoints.journal import PushStaging
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import push_to_remote, remote_checkpoint_area
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 

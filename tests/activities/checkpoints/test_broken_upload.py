@@ -1,7 +1,5 @@
 """Pushes to a bucket that are killed within a request, and what a store answers in trouble."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

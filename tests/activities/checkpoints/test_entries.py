@@ -1,7 +1,5 @@
 """Adding entries to a tree and removing them, along with folders that become empty."""
 
-from __future__ import annotations
-
 from activities.checkpoints import Files
 from activities.checkpoints.entries import with_entry, without_entry
 from activities.checkpoints.object_store import ObjectStore

@@ -1,4 +1,4 @@
-from activities.checkpoints.object_cache import Cache
+from activities.checkpoints.journal import Cache
 
 
 def test_what_is_held_already_crowds_out_nothing() -> None:

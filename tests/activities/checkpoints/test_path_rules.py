@@ -5,7 +5,7 @@ import pytest
 
 from activities.checkpoints import Files, FilesError
 from activities.checkpoints.checkpoint_errors import PathRefused
-from activities.checkpoints.path_rules import parse_path
+from activities.checkpoints.entry_names import parse_path
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """Checkpoints in a git repository elsewhere, pushed and fetched by git itself."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, RemoteUnavailable
+from activities.checkpoints.journal import PushStaging
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.packing import pack_journal
-from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import open_remote, remote_checkpoint_area, remote_owner
 from activities.checkpoints.remote_fetch import MAX_PACKS, fetch_remote_checkpoints
 from activities.checkpoints.repository_owner import OwnerMark, read_owner

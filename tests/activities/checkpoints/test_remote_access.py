@@ -1,7 +1,5 @@
 """What git reports when a server refuses access, and that passwords are never printed."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,11 +9,11 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import RemoteUnavailable, Root, open_checkpoints
+from activities.checkpoints.journal import PushStaging
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.checkpoints.push_staging import PushStaging
 from activities.checkpoints.remote import push_to_remote, remote_owner
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
-from activities.job.checkpoint_fetch import fetch_snapshot
+from activities.job.activity_context import fetch_snapshot
 from activities.preparation.checkpoint_ownership import check_remote_ownership
 from activities.runtime.failures import typed_failures
 from config.agent_files import load_agent

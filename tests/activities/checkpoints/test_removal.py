@@ -1,7 +1,5 @@
 """Folders go for good, also where somebody else removes them at the same time."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Checkpoints in a bucket of an object store that others wrote."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path
@@ -15,7 +13,7 @@ from activities.checkpoints.checkpoint_errors import RemoteUnfit
 from activities.checkpoints.remote import remote_checkpoint_area, remote_owner
 from activities.checkpoints.repository_owner import OwnerMark, read_owner
 from activities.checkpoints.s3_remote import MAX_PACKS, S3Remote
-from config.s3_address import S3Address
+from protocol.s3_address import S3Address
 from tests.activities.checkpoints.hosts import Host
 from tests.buckets import OTHER_STORE, create_bucket, unconditional_server
 from tests.flawed_store import flawed_store

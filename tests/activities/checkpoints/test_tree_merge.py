@@ -1,7 +1,5 @@
 """What a call has changed meets what a person has changed meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

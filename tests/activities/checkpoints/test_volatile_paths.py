@@ -1,14 +1,12 @@
 """What differs from run to run is kept, and left out of the tree by which runs are compared."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints.volatile_paths import volatile_matcher, without_volatile
-from activities.steps.close_job import CloseJobActivity
+from activities.steps.close_job import close_job
 from config.schema.shell import ShellConfig
 from protocol.endings import CloseRequest, JobResult
 from tests.activities.standing import AT, Standing, environment
@@ -72,7 +70,7 @@ async def closed(path: Path, mark: str, text: str = "tea") -> tuple[Standing, Jo
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
-    reply = await environment(local=False).run(CloseJobActivity(job.root).close_job, request)
+    reply = await environment(local=False).run(close_job(job.root), request)
     result: JobResult = reply.result
     return job, result
 

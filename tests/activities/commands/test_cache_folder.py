@@ -1,7 +1,5 @@
 """Caches of commands: shared within a job, bounded, and never needed."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

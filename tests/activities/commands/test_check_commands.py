@@ -1,7 +1,5 @@
 """Commands by which the system looks for itself: `done_when` of a todo, verifiers of a phase."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,8 @@ from activities.commands.sealed_files import sealed_digest
 from activities.guards.tool_routes import guarded_route
 from activities.job.done_when import read_done_when
 from activities.phases.phase_tags import phase_tag
-from activities.steps.gate_facts import gate_facts_activity
-from activities.steps.judge_ending import judge_ending_activity
+from activities.steps.gate_facts import gate_facts
+from activities.steps.judge_ending import judge_ending
 from activities.toolkit.registry import REGISTRY
 from config.agent_files import load_agent
 from protocol.endings import EndingRequest, EndingVerdict, FactsRequest, GateFacts, GuardPoint
@@ -47,9 +45,9 @@ def place(job: Standing) -> dict[str, Any]:
 
 def facts(job: Standing) -> GateFacts:
     job.reply(("todo_complete", "{}"))
-    reply = environment(local=False).run(gate_facts_activity(job.root), FactsRequest(**place(job)))
-    gate_facts: GateFacts = reply.facts
-    return gate_facts
+    reply = environment(local=False).run(gate_facts(job.root), FactsRequest(**place(job)))
+    found: GateFacts = reply.facts
+    return found
 
 
 def ending(
@@ -58,7 +56,7 @@ def ending(
     raw = {"summary": "s", "deliverables": [], "confidence": 1} if tool == "job_complete" else {}
     job.reply((tool, json.dumps(raw)))
     request = EndingRequest(**place(job), points=list(points), **more)
-    verdict: EndingVerdict = environment(local=False).run(judge_ending_activity(job.root), request)
+    verdict: EndingVerdict = environment(local=False).run(judge_ending(job.root), request)
     return verdict
 
 

@@ -1,7 +1,5 @@
 """Commands that may reach listed hosts reach those, by name and port, and nothing else."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -106,7 +104,7 @@ def test_a_name_that_leads_inside_is_refused(tmp_path: Path) -> None:
     ended = run(tmp_path, raw("CONNECT localhost:443 HTTP/1.1\r\nHost: x\r\n\r\n"), "localhost")
     assert "which is not a public address. A person can allow it by adding" in ended.output
     assert "localhost:443 to shell.network" in ended.output
-    assert ended.refused == ("localhost:443 (not a public address)",)
+    assert ended.refused == ("localhost:443 (not a public address: list it with its port)",)
 
 
 def test_an_address_is_reached_where_it_is_listed_only(tmp_path: Path, site: str) -> None:

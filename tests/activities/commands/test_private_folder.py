@@ -1,7 +1,5 @@
 """Private folders: brought to a tree, read back into one, and never shared or inherited dirty."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """The sandbox: what a command may not do, it cannot, and its end is reported in a line."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

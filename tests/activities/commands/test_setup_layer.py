@@ -1,7 +1,5 @@
 """What `shell.setup` installs: once for a job, by content, beside its checkpoints."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -40,6 +38,19 @@ def test_what_setup_installs_is_seen_and_cannot_be_changed(tmp_path: Path) -> No
     assert not any("layer" in path or "bin" in path for path in job.paths())
 
 
+def test_the_workspace_shows_folders_of_the_layer_and_keeps_nothing_of_them(tmp_path: Path) -> None:
+    shows = {"app/node_modules": "node_modules", "link/node_modules": "node_modules"}
+    job = begin(tmp_path, setup=["mkdir /layer/node_modules; echo 1 > /layer/node_modules/a"],
+                setup_shows=shows)  # fmt: skip
+    job.write("app/a.js", "1")
+    show = "cat app/node_modules/a; touch app/node_modules/b; ln -s /tmp link"
+    answer = job.call("run_command", command=show)
+    assert "1\n" in answer
+    assert "Read-only file system" in answer
+    assert not any("node_modules" in path for path in job.paths())
+    assert job.call("run_command", command="cat app/node_modules/a") == "Exit code 0.\n1"
+
+
 def test_a_layer_is_built_anew_when_its_inputs_change(tmp_path: Path) -> None:
     job = begin(tmp_path, setup=["ls > /layer/files; cat a.txt >> /layer/files"],
                 setup_inputs=["a.txt"])  # fmt: skip
@@ -68,6 +79,16 @@ def test_a_failing_setup_stops_the_job_and_says_why(tmp_path: Path) -> None:
     ):
         job.call("run_command", command=":")
     assert not layers(job)
+
+
+@pytest.mark.parametrize("key", ["network", "setup_network"])
+def test_a_refused_host_is_told_with_the_setting_that_would_allow_it(
+    tmp_path: Path, key: str
+) -> None:
+    get = "import urllib.request as r; r.urlopen('http://refused.example/')"
+    job = begin(tmp_path, setup=[f'python3 -c "{get}"'], **{key: ["allowed.example"]})
+    with pytest.raises(ApplicationError, match=rf"exit code 1; shell\.{key} refused refused\.exam"):
+        job.call("run_command", command=":")
 
 
 def test_a_setup_that_fails_on_the_agents_files_is_answered(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import docx
 import pytest
 
-from activities.documents import DocumentError, extract_bounded, read_document_pages
 from activities.documents.document_reader import MAX_CHARACTERS
+from activities.documents.pages import DocumentError
+from tests.document_pages import extract_bounded, read_document_pages
 from tests.interruption import Interrupted, done_once, interrupted_once
 
 

@@ -15,16 +15,16 @@ from docx.oxml.ns import nsdecls
 from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
-from activities.documents import (
+from activities.documents.document_reader import detect_document_kind
+from activities.documents.pages import (
     DocumentError,
     find_page,
     name_unread_pages,
-    pages_with_quote,
     parse_pages,
-    read_document_pages,
     render_pages,
 )
-from activities.documents.document_reader import detect_document_kind
+from activities.documents.quotes import pages_with_quote
+from tests.document_pages import read_document_pages
 
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
 SIEGE = "pypdf-7.1.0/resources/Seige_of_Vicksburg_Sample_OCR-crazyones-merged.pdf"

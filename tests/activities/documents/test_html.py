@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import read_document_pages
 from activities.documents.document_reader import read_document
+from tests.document_pages import read_document_pages
 
 CASES = Path(__file__).parent / "cases"
 
@@ -163,3 +163,15 @@ def test_many_items_take_no_longer_than_their_number():
     [page] = read_document_pages("a.html", b"<html><body><ol>" + b"<li> <b> </b> item" * 50_000)
     assert page.text.endswith("50000. item")
     assert time.process_time() - begun < 10
+
+
+def test_xhtml_is_read_as_xml():
+    declared = '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE h:html>'
+    body = "<h:h1>Rules</h:h1><h:script/><h:p>Keep&nbsp;it.</h:p><h:p>See it.</h:p>"
+    data = (
+        f'{declared}<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:body>{body}</h:body></h:html>'
+    )
+    [page] = read_document_pages("a.xhtml", data.encode())
+    assert (page.text, page.sections) == ("Rules\n\nKeep it.\n\nSee it.", ["Rules"])
+    [page] = read_document_pages("a.xhtml", data.replace("</h:p>", "", 1).encode())
+    assert "See it." in page.text, "what is not well formed is read as HTML"

@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.documents import (
-    DocumentError,
-    Page,
-    find_page,
-    parse_pages,
-    render_pages,
-    section_on_page,
-)
+from activities.documents.pages import DocumentError, Page, find_page, parse_pages, render_pages
+from tests.document_pages import section_on_page
 
 awkward = st.one_of(
     st.text(),

@@ -25,15 +25,9 @@ from pypdf.generic import (
     StreamObject,
 )
 
-from activities.documents import (
-    DocumentError,
-    extract_bounded,
-    read_document_bounded,
-    read_document_pages,
-    section_on_page,
-)
+from activities.documents.bounded_reader import read_document_bounded
 from activities.documents.document_reader import read_document
-from activities.documents.pages import Page
+from activities.documents.pages import DocumentError, Page
 from activities.documents.pdf_lines import (
     Box,
     Line,
@@ -42,6 +36,7 @@ from activities.documents.pdf_lines import (
 )
 from activities.requirements.text.candidate_sentences import identify_candidates
 from tests.conftest import Real
+from tests.document_pages import extract_bounded, read_document_pages, section_on_page
 from tests.soak import soak
 
 RESOURCES = "pypdf-7.1.0/resources/"
@@ -269,6 +264,14 @@ def test_only_a_line_through_words_strikes_them_out(line, text):
     drawn = line.replace(" 40 0.8", f" {width:.1f} 0.8")
     stream.set_data(stream.get_data() + f"\n{drawn}".encode())
     assert read_document_pages("a.pdf", saved(writer))[0].text == text
+
+
+def test_a_file_without_a_page_is_named_as_one():
+    # The reader keeps the error of a file before.
+    with pytest.raises(DocumentError, match="broken"):
+        read_document("b.pdf", b"%PDF-1.7 nothing")
+    with pytest.raises(DocumentError, match=r"^a\.pdf: the PDF has no page; get an intact copy$"):
+        read_document("a.pdf", saved(PdfWriter()))
 
 
 def test_hidden_notes_stay_hidden():

@@ -1,7 +1,5 @@
 """Images and pages of PDFs, made small enough to be looked at."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from io import BytesIO

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import Page, Quality, read_document_pages
 from activities.documents.document_reader import read_document
-from activities.documents.pages import unread_page_placeholder
+from activities.documents.pages import Page, Quality, ReadingResult, unread_page_placeholder
 from activities.documents.quality import assess_quality
-from activities.documents.reading_result import ReadingResult
 from tests.conftest import Real
+from tests.document_pages import read_document_pages
 
 SENTENCE = (
     "Every package must have a name, and the name should be short, since it is shown in lists "

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from activities.documents import (
+from activities.documents.pages import Page
+from activities.documents.quotes import (
     FoldedPage,
-    Page,
     contains_quote,
     find_quoted_passage,
     nearest_quoted_passage,

@@ -1,14 +1,12 @@
 """Documents staged on one host and taken in on another, by way of a remote."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import RemoteUnavailable, Root
-from activities.documents.input_documents import read_input_documents
+from activities.job.input_documents import read_input_documents
 from cli.output import UserError
 from cli.start.document_staging import stage_documents
 from config.schema.agent import ConfigError

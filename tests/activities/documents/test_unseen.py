@@ -1,7 +1,5 @@
 """What no reader of a document sees is not in its text."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.documents.document_reader import read_document

@@ -10,8 +10,9 @@ import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
-from activities.documents import DocumentError, read_document_pages
 from activities.documents.document_reader import read_document
+from activities.documents.pages import DocumentError
+from tests.document_pages import read_document_pages
 
 CASES = Path(__file__).parent / "cases"
 MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'

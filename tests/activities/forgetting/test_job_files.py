@@ -1,7 +1,5 @@
 """What a job has on the disk goes, out of sight at once, and a kill on the way costs nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

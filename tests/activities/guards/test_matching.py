@@ -1,7 +1,5 @@
 """How much a read asks for, as a guard on long reads counts it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

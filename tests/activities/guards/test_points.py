@@ -1,7 +1,5 @@
 """Guards at the other points, and those that a person approved or that are only drafts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 
 from activities.guards.call_guards import CallGuards
 from activities.guards.tool_routes import guarded_route
-from activities.steps.judge_ending import judge_ending_activity
+from activities.steps.judge_ending import judge_ending
 from activities.toolkit.registry import REGISTRY
 from config.agent_files import load_agent
 from config.schema.guards import Guard
@@ -158,7 +156,7 @@ def end(job: Standing, tool: str, points: list[str], **details: Any) -> EndingVe
     job.reply((tool, json.dumps(arguments)))
     base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step, "call": 0}
     request = EndingRequest.model_validate({**base, "points": points, **details})
-    ending: EndingVerdict = environment(local=False).run(judge_ending_activity(job.root), request)
+    ending: EndingVerdict = environment(local=False).run(judge_ending(job.root), request)
     return ending
 
 

@@ -1,7 +1,5 @@
 """Each guard that ships denies what it should, and not what it should not."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

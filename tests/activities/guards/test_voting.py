@@ -1,7 +1,5 @@
 """Deny beats ask beats rewrite beats allow, whatever the order, and rewrites pass the others."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

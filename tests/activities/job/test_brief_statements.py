@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import yaml
 from activities.job.brief_statements import MAX_TEXT, Statement, brief_statements
 from activities.job.named_results import named_results
 from activities.job.scope_list import scope_list
-from activities.job.statement_groups import group_statements
+from activities.preparation.job_scope import group_statements
 
 ROOT = Path(__file__).parents[3]
 BRIEFS = yaml.safe_load((Path(__file__).parent / "briefs.yaml").read_text(encoding="utf-8"))

@@ -1,7 +1,5 @@
 """Pushes beside the steps: the newest checkpoint, at once or soon, and again while that fails."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -14,8 +12,9 @@ import pytest
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.checkpoints.object_store import EMPTY_TREE
-from activities.job.checkpoint_push import JobPusher, PushRegistry
-from activities.job.unpushed_checkpoint import (
+from activities.job.checkpoint_push import (
+    JobPusher,
+    PushRegistry,
     UnpushedCheckpoint,
     list_unpushed,
     record_unpushed,

@@ -1,7 +1,5 @@
 """What is cleared and what is folded: the safest rung that is enough, calls never torn apart."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """A summary that leaves out what is still to be done is not taken as it is."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.job import context_summary

@@ -1,7 +1,5 @@
 """Messages keep their order, and adding one costs the same however many there are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -9,8 +7,7 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.conversation import Conversation
-from activities.job.conversation_calls import newest_calls
-from activities.job.tool_messages import tool_call_id, tool_result_message
+from activities.job.conversation_calls import newest_calls, tool_call_id, tool_result_message
 from activities.text.tokens import message_tokens
 
 

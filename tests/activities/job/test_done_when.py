@@ -1,7 +1,5 @@
 """`done_when`: what holds, what does not, and what a refusal says was found."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

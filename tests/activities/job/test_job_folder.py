@@ -1,7 +1,5 @@
 """The folder follows its job while the model is asked, and a full journal is packed beside it."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import errno
@@ -141,7 +139,7 @@ async def test_the_end_of_a_job_waits_for_a_pack_and_that_of_a_phase_does_not(
     journal = job.root.repository(JOB) / "journal"
 
     def end(*, last: bool) -> None:
-        publish_checkpoint(job.root, job.open(), "end", "key", last=last)
+        publish_checkpoint(job.root, job.open(), "end", last=last)
 
     for last in (False, True):
         with packing(journal.parent, 3 if last else None):
@@ -173,7 +171,7 @@ async def test_a_pack_of_its_own_that_the_end_of_a_phase_meets_is_no_warning(
     assert begun.wait(PATIENCE)
     with caplog.at_level("INFO", "longhaul.folder"):
         await environment(local=False).run(
-            asyncio.to_thread, lambda: publish_checkpoint(job.root, job.open(), "end", "key")
+            asyncio.to_thread, lambda: publish_checkpoint(job.root, job.open(), "end")
         )
     go_on.set()
     beside.join()
@@ -189,7 +187,7 @@ NOT_REACHED = 3
 
 def end_of_phase(job: Standing) -> None:
     def end() -> None:
-        publish_checkpoint(job.root, job.open(), "phase", "key")
+        publish_checkpoint(job.root, job.open(), "phase")
 
     environment(local=False).run(end)
 

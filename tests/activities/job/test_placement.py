@@ -1,7 +1,5 @@
 """Which phase of the plan a list stands for."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.job.placement import handed_over_position, unplaced_items

@@ -1,7 +1,5 @@
 """What a weak model writes is read for what it means, and nothing it writes raises."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

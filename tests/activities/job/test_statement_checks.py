@@ -1,7 +1,5 @@
 """What code checks of a statement: it finds what is plainly amiss, and refuses no honest work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -34,6 +32,15 @@ HONEST = [
     ("Write output/a.md that compares alpha.md with beta.md.", {"output/a.md": PAGE}),
     ("The app must show an error if settings.json is missing.", {}),
     ("List at least 2 entries in output/x.csv.", {"output/x.csv": "a,b\n1,2\n3,4\n"}),
+    ("Remove the old draft files output/a.md, output/b.md and output/c.md.", {}),
+    ("Rename output/a.md to output/b.md.", {"output/b.md": PAGE}),
+    ("The file output/a.md must be removed at the end.", {}),
+    ("Lösche die Datei output/a.md.", {}),
+    ("Die Datei output/a.md muss am Ende entfernt werden.", {}),
+    ("Write output/a.md, then move it to output/b.md.", {"output/b.md": PAGE}),
+    ("Write output/a.md. Move output/a.md to output/b.md.", {"output/b.md": PAGE}),
+    ("Write output/a.md. Write output/b.md from it. Delete output/a.md.", {"output/b.md": PAGE}),
+    ("Schreibe output/a.md und benenne sie in output/b.md um.", {"output/b.md": PAGE}),
 ]
 AMISS = [
     ("Write output/a.md with exactly 3 sections.", {"output/a.md": "# Tea\n\n## Green\n\nA.\n"}),
@@ -47,6 +54,13 @@ AMISS = [
     ("Write output/a.md, output/b.md and output/c.md.", {"output/a.md": "1", "output/b.md": "2"}),
     ("Write output/a.md with the code K1, and b.md with the code K2.", {"output/a.md": "K1"}),
     ("Write a report that is kept as output/a.md.", {}),
+    ("Write output/a.md on how to remove stains.", {}),
+    ("Write a guide on how to remove stains to output/a.md.", {}),
+    ("Write how to drop a column: output/a.md.", {}),
+    ("Rename output/a.md to output/b.md.", {}),
+    ("Write output/a.md, then move it to output/b.md.", {"output/a.md": PAGE}),
+    ("Write output/a.md. Never delete output/a.md.", {}),
+    ("Write output/a.md, then output/b.md, and delete it.", {"output/b.md": PAGE}),
     ("Write output/t.csv with at least 9 rows.", {"output/t.csv": "a,b\n1,2\n3,4\n"}),
 ]
 

@@ -1,12 +1,11 @@
 """`workspace_summary.md`: every file with what it is for, from the checkpoint alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from activities.job.workspace_summary import MAX_FILES, with_workspace_summary, workspace_summary
 from activities.phases.orientation import orientation_messages
 from activities.text.tokens import clip_to_tokens, count_tokens
+from protocol.job_state import DeferredWrite, Remark
 from protocol.scope_ledger import ScopeItem
 from tests.activities.standing import Standing
 
@@ -68,7 +67,15 @@ def test_progress_and_scope(tmp_path: Path) -> None:
     assert "- open: S1 tea" in text
     # After a rewind nobody should resume the old list.
     snapshot = job.open()
+    snapshot.state.issue = "the tea was cold"
+    snapshot.state.deferred_writes = [DeferredWrite(kind="node", key="k", at=1, about="R1")]
+    snapshot.state.remarks = [Remark(text="Use metric units.", by="ada", phase=1)]
     text = workspace_summary(snapshot.files, snapshot.changes, snapshot.state, given_up=True)
+    assert text.endswith(
+        "## Blocking\n\n- the last attempt failed: the tea was cold\n"
+        "- a write waits for its store: R1\n\n"
+        "## Notes\n\n- From ada in phase 1: Use metric units.\n"
+    )
     assert "## Open" not in text
     assert "## Given up with it\n\n- Step 2." in text
 

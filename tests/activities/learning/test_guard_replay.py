@@ -1,7 +1,5 @@
 """What a guard would have refused in the jobs that are still there: real checkpoints."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from activities.checkpoints import Root
 from activities.checkpoints.workspaces_root import list_job_repositories
 from activities.learning.finished_jobs import finished_jobs, read_finished_job
-from activities.learning.guard_replay import replay_guard
+from activities.learning.learning_pass import replay_guard
 from config.learned_guards import ReplayCounts
 from config.schema.guards import Guard, Match
 from tests.activities.standing import AT, JOB, Standing

@@ -1,7 +1,5 @@
 """Guards that are of no use, and what acts while a stricter version is on trial: real files."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from datetime import UTC, datetime

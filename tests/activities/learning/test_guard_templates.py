@@ -1,7 +1,5 @@
 """Guards from the calls that people refused, as these stood: real checkpoints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,10 +8,9 @@ from typing import Any
 import pytest
 
 from activities.guards.matching import GuardSituation, match_guard_groups
-from activities.learning.call_moments import CallMoment, find_call_moments
+from activities.learning.finished_jobs import CallMoment, find_call_moments
 from activities.learning.learning_pass import LearningPass
-from activities.learning.proposals import propose_guard
-from activities.learning.stricter_version import stricter_version
+from activities.learning.proposals import propose_guard, stricter_version
 from activities.learning.trace_patterns import Pattern, extract_patterns
 from config.learned_guards import LearnedGuards, LearnedRevision
 from config.schema.guards import Guard, Match

@@ -1,7 +1,5 @@
 """Patterns among traces, and the proposals made of them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -5,8 +5,6 @@
 It writes a line to the file `<ledger>` for each call that arrives.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

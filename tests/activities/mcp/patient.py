@@ -9,8 +9,6 @@ It writes a line to the file `<ledger>` for each thing it does. Its tasks are st
 file, so they outlive its process.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Servers for tests: ours, the public ones, and a job's checkpoint that has their tools."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

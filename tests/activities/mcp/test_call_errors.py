@@ -1,7 +1,5 @@
 """What the model is told of a server's error."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.mcp.call_errors import explain_server_error

@@ -1,7 +1,5 @@
 """Calls of a server's tools: what comes back, what is refused, what was lost on the way."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

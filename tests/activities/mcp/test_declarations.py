@@ -1,13 +1,11 @@
 """What servers declare when a job starts, and how it is pinned."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
+from activities.mcp.call_errors import ServerUnavailable
 from activities.mcp.declarations import declare_tools, unique_mcp_tool_name
-from activities.mcp.server_errors import ServerUnavailable
 from activities.toolkit.agent_tools import agent_tools_by_name, check_agent_server_names
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_offer import offer_tools

@@ -1,7 +1,5 @@
 """A person's words as the answer to a server's question."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Servers that are spoken to by HTTP."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -13,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.mcp.server_errors import ServerUnavailable
+from activities.mcp.call_errors import ServerUnavailable
 from activities.redaction.secrets import redact
 from engine.free_ports import free_port
 from tests.activities.mcp.serving import ODD, agent, answer, answers, call, names, standing, until

@@ -1,7 +1,5 @@
 """Pages of tools as servers send them: one that does not fit takes no other away."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from mcp.types import ListToolsResult
 
 from activities.mcp.declarations import declare_tools
-from activities.mcp.tool_pages import mend_tool_page
+from activities.mcp.raw_answers import mend_tool_page
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
 

@@ -1,7 +1,5 @@
 """Servers that work on files: a private folder for each call, read back when it ends."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

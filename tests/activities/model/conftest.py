@@ -1,7 +1,5 @@
 """Clients of a test's own."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.model import endpoint

@@ -1,7 +1,5 @@
 """What small models write in place of a call, and what is kept of what they write without end."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -19,7 +17,7 @@ from activities.tool_catalogue import REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from activities.toolkit.tool_offer import offer_tools
 from config.agent_files import load_agent
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.usage import Usage
 
 CALL = {"name": "read_file", "arguments": {"path": "a.md"}}

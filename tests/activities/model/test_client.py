@@ -1,7 +1,5 @@
 """How long a failure is kept from people: by the server's clock, not by this host's."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,7 +8,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.model.client import apply_endpoint_patience
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from tests.activities.standing import environment
 
 MODEL = ModelConfig(name="m", patience_seconds=600)

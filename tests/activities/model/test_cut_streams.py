@@ -1,7 +1,5 @@
 """Streams over a real connection, cut into pieces anywhere: what is read is always the same."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.model.client import call_endpoint
 from activities.model.reply_stream import StreamedReply
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from tests.activities.model.test_responses import CALL, REASONING, ended, said
 from tests.activities.model.test_streams import CALLS, Form, events
 from tests.http_server import Handler, served

@@ -1,7 +1,5 @@
 """What is learned from a refusal, in the words of those who refuse."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -24,7 +22,7 @@ from activities.model.endpoint_wordings import (
 )
 from activities.model.prompt import simple_prompt_body
 from activities.redaction.credentials import encode_without_credentials
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 MODEL = ModelConfig(name="m", reasoning_effort="high", cache_marks="breakpoint")
 WRONG = "Unsupported value: 'reasoning_effort' does not support 'high' with this model."

@@ -1,7 +1,5 @@
 """Whatever an endpoint answers becomes a typed failure that says what to do, or a reply."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -24,7 +22,7 @@ from activities.model.providers import REHEARSAL, endpoint_model_name
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
 from activities.redaction.credentials import encode_without_credentials
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.failure_details import read_mend_detail
 from protocol.requests import MAX_CALLS
 from rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall

@@ -1,7 +1,5 @@
 """Why an endpoint refuses, in the words of many: each cause is told by all that came together."""
 
-from __future__ import annotations
-
 import json
 import time
 from email.utils import formatdate
@@ -17,7 +15,7 @@ from activities.model.dialect import Dialect
 from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.endpoint_wordings import endpoint_remedy, says_too_long
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.failure_details import LARGE, read_helps_detail, read_mend_detail
 
 MODEL = ModelConfig(name="m")

@@ -1,10 +1,8 @@
 """Server-sent events, however they are cut."""
 
-from __future__ import annotations
-
 import pytest
 
-from activities.model.event_stream import EventParser
+from activities.model.reply_stream import EventParser
 
 STREAM = 'data: {"a":"\u2028é"}\n\n: still here\n\nevent: x\ndata: 1\ndata:2\n\ndata: [DONE]\n\n'
 

@@ -1,7 +1,5 @@
 """What every request costs before the conversation: tools and system prompt."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -140,7 +138,7 @@ def test_a_narrowed_turn_offers_nothing_else(tmp_path: Path) -> None:
     snapshot = begun(tmp_path, "strategic").open()
     accepted = ["todo_complete", "todo_rewind"]
     body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None, only=accepted))
-    assert [tool["function"]["name"] for tool in body["tools"]] == accepted
+    assert sorted(tool["function"]["name"] for tool in body["tools"]) == accepted
     before = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
     assert {**body, "tools": before["tools"]} == before
 

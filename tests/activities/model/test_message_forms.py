@@ -1,7 +1,5 @@
 """Every message is sent in the form of the API, and what a provider wants back to it alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,9 +8,8 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.context_view import Compaction, ContextView
-from activities.job.conversation import Conversation
-from activities.job.message_encoding import MessageEncoding
-from activities.job.tool_messages import WRITTEN, tool_result_message
+from activities.job.conversation import Conversation, MessageEncoding
+from activities.job.conversation_calls import WRITTEN, tool_result_message
 from activities.model.message_forms import ChatMessageForm, MessageFormWeights, ResponsesMessageForm
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply

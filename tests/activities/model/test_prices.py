@@ -1,7 +1,5 @@
 """What a call costs is known where it was made, and a limit that cannot be kept fails the start."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

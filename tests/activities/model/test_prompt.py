@@ -1,7 +1,5 @@
 """The last message of every request: the list, where the work stands, and what to do now."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -91,6 +89,12 @@ def test_the_last_todo_of_a_job_is_completed_by_what_its_gate_takes(tmp_path: Pa
     snapshot.state.phase.todos[1].done = True
     job.commit = snapshot.save("its last todo", 1)
     assert "Do todo 3, which `job_complete` completes." in last(job)
+    snapshot = job.open()
+    snapshot.state.phase.kind, snapshot.state.phase.ends_job = "tactical", True
+    job.commit = snapshot.save("a phase that may end the job", 1)
+    assert "Do todo 3, which `job_complete` completes." in last(job)
+    assert job.call("job_complete", summary="x", deliverables=["none.md"]).startswith("Error: ")
+    assert "Do todo 3." in last(job)
 
 
 def test_a_todo_that_a_change_shows_as_done_is_not_asked_for_again(tmp_path: Path) -> None:
@@ -112,6 +116,9 @@ def test_a_todo_that_a_change_shows_as_done_is_not_asked_for_again(tmp_path: Pat
     ) in last(job)
     job.call("todo_complete")
     assert any(line.startswith("Todo 3 is seen to be done") for line in last(job))
+    # The refusal says what is missing; no line beside it says that nothing is.
+    assert job.call("read_file", path="none.md").startswith("Error: ")
+    assert "Do todo 3." in last(job)
 
 
 def test_a_strategic_phase_is_told_which_items_are_open(tmp_path: Path) -> None:

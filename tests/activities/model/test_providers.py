@@ -1,7 +1,5 @@
 """What is known of a provider before it was asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.model.dialect import Dialect
@@ -12,7 +10,7 @@ from activities.model.providers import (
     provider_name,
     takes_cache_key,
 )
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 ROUTER = "https://openrouter.ai/api/v1"
 

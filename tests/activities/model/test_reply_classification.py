@@ -1,7 +1,5 @@
 """Replies that call no tool: what asks, what claims to be done, and what only tells."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -99,6 +97,37 @@ REPORTS = [
     "Der Auftragnehmer soll Aufzeichnungen führen und darf sie nicht vernichten.",
     "> Die Aufgabe ist erledigt.\n\nDiese Stelle zitiere ich im nächsten Schritt.",
 ]
+REFUSES = [
+    "I'm sorry, but I can't help with that.",
+    "I can\N{RIGHT SINGLE QUOTATION MARK}t assist with that request. I could say more on tea.",
+    "Sorry, I cannot comply with this request.",
+    "I must decline to write this. Would you like something else?",
+    "I'm not able to provide such content because it could cause harm.",
+    "I cannot provide that kind of content.",
+    "I'm not able to help with creating this document.",
+    "This goes against my guidelines.",
+    "As an AI language model, I cannot write this.",
+    "Es tut mir leid, aber dabei kann ich nicht helfen.",
+    "Ich kann Ihnen bei dieser Aufgabe leider nicht helfen.",
+    "Diese Anfrage verstößt gegen meine Richtlinien.",
+    "Désolé, je ne peux pas vous aider avec cela.",
+    "Lo siento, pero no puedo ayudarte con eso.",
+    "Mi dispiace, ma non posso aiutarti.",
+    "Desculpe, não posso ajudar com isso.",
+    "Het spijt me, maar daar kan ik je niet mee helpen.",
+    "抱歉\N{FULLWIDTH COMMA}我无法协助您完成这个请求。",
+    "申し訳ありませんが、そのご要望にお応えできません。",
+]
+NO_REFUSALS = [
+    "I can't help with that until todo 2 is done.",
+    "I cannot help with that file: it does not exist.",
+    "I can't open documents/a.pdf. I will read the text beside it.",
+    "The clause says: 'I'm sorry, but I can't help with that.' It is void.",
+    "Dabei kann ich nicht helfen, solange die Datei fehlt.",
+    "I read the plan. The report is in output/a.md. I can't help with that legal question.",
+    "I'm sorry, but I can't help with that. " + "The law of tea has many sides. " * 30,
+    "The supplier must decline to accept such orders.",
+]
 WORDING = load_agent("generalist").wording
 
 
@@ -110,6 +139,16 @@ def test_asking_is_recognised(text: str) -> None:
 @pytest.mark.parametrize("text", CLAIMS)
 def test_claiming_is_recognised(text: str) -> None:
     assert classify_reply(text, WORDING) == "claims"
+
+
+@pytest.mark.parametrize("text", REFUSES)
+def test_a_refusal_in_words_is_recognised(text: str) -> None:
+    assert classify_reply(text, WORDING) == "refuses"
+
+
+@pytest.mark.parametrize("text", NO_REFUSALS)
+def test_an_answer_or_a_trouble_is_no_refusal(text: str) -> None:
+    assert classify_reply(text, WORDING) != "refuses"
 
 
 @pytest.mark.parametrize("text", REPORTS)

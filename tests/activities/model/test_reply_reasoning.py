@@ -1,10 +1,8 @@
 """Reasoning that came in pieces is what it would have been in one."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from activities.model.reply_reasoning import MAX_CHARACTERS, ReplyReasoning
+from activities.model.chat_reply import MAX_CHARACTERS, ReplyReasoning
 
 
 def gathered(*deltas: dict[str, Any]) -> ReplyReasoning:

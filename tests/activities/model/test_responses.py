@@ -1,7 +1,5 @@
 """Whatever the Responses API answers becomes a reply, or a typed failure that says what to do."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator
@@ -16,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from activities.model.client import call_endpoint
 from activities.model.reply_message import reply_provider_data
 from activities.model.reply_stream import MAX_TEXT, StreamedReply
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 MODEL = ModelConfig(name="m", api="responses", temperature=None, stall_seconds=1)
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}

@@ -1,7 +1,5 @@
 """Streams as endpoints send them: each is read as a person would, or nothing of it is run."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import time
@@ -14,7 +12,7 @@ import pytest
 from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
-from activities.job.tool_messages import MIXED_UP
+from activities.job.conversation_calls import MIXED_UP
 from activities.model.call_assembly import assemble_call_pieces
 from activities.model.call_pieces import Piece
 from activities.model.client import call_endpoint
@@ -23,7 +21,7 @@ from activities.model.reply_message import wrap_unusable_arguments
 from activities.model.reply_stream import StreamedReply
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_errors import ToolError
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from tests.http_server import Handler, served
 from tests.soak import soak
 

@@ -1,7 +1,5 @@
 """What a reply that breaks off has used is estimated; what was never begun is not counted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator
@@ -14,9 +12,8 @@ from openai import AsyncOpenAI
 from temporalio.exceptions import ApplicationError
 
 from activities.job.result_cache import ResultCache
-from activities.model.client import call_endpoint
-from activities.model.unfinished_replies import UnfinishedReplies
-from config.schema.agent_sections import ModelConfig
+from activities.model.client import UnfinishedReplies, call_endpoint
+from config.schema.model_settings import ModelConfig
 from protocol.usage import Usage
 
 BODY = json.dumps({"messages": [{"role": "user", "content": "x" * 400}]}).encode()

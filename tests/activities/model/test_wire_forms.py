@@ -1,7 +1,5 @@
 """Forms in which endpoints send a reply by either API: each call is read, and read once."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.job.tool_messages import MIXED_UP
+from activities.job.conversation_calls import MIXED_UP
 from activities.model.json_text import is_json_object
 from activities.model.reply_stream import StreamedReply
 from tests.activities.model.wire_streams import (

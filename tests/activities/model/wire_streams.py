@@ -1,7 +1,5 @@
 """Streams of both APIs as endpoints send them: a plain one, and what endpoints do to it."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
@@ -13,7 +11,7 @@ from openai import AsyncOpenAI
 
 from activities.model.client import call_endpoint
 from activities.model.reply_stream import StreamedReply
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 
 Event = dict[str, Any]
 Call = tuple[str, dict[str, Any]]

@@ -1,7 +1,5 @@
 """Archive pages: what a phase set out to do and what came of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from activities.phases.archive import (
 )
 from activities.text.tokens import count_tokens
 from tests.activities.standing import Standing
-from workflows.reservations import SUMMARY_TOKENS
+from workflows.rules.reservations import SUMMARY_TOKENS
 
 
 @pytest.fixture

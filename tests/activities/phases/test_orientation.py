@@ -1,7 +1,5 @@
 """The first messages of a phase: a strategic one is shown where things stand, bounded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The turn to the next phase: where the archive page's summary comes from."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from pathlib import Path
@@ -19,7 +17,7 @@ from protocol.requests import LOST_WORKERS
 from rehearsal import Cut, Failure, Reply, Script
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
-from workflows.activity_table import TRANSITION
+from workflows.runtime.activity_table import TRANSITION
 
 SUMMARY = Reply("The leaves were looked at.")
 LAST = TRANSITION.attempts

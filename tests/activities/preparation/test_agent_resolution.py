@@ -1,7 +1,5 @@
 """What a start refuses of a configuration that its schema lets through."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

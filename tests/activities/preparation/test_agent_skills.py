@@ -1,7 +1,5 @@
 """Skills taken into a job's files when it begins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

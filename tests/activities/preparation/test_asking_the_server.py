@@ -1,7 +1,5 @@
 """What a start asks of Temporal: an answer is an answer, an outage is none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Whose a repository is: its mark is believed, and one that cannot be read is no owner."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The scope of a job whose brief has no statement that code can read."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.preparation.job_scope import read_job_scope
@@ -10,7 +8,6 @@ from activities.preparation.job_scope import read_job_scope
 @pytest.mark.parametrize(
     "brief",
     [
-        "- output/a.md: code K1\n- output/b.md: code K2\n",
         "Écris output/a.md avec le code K1. Le fichier output/b.md doit contenir K2.",
         "> Write output/a.md with K1.\n> Write output/b.md with K2.\n",
         "请编写 output/a.md，内容为 K1。文件 output/b.md 必须包含 K2。",  # noqa: RUF001
@@ -25,3 +22,24 @@ def test_the_item_of_a_long_brief_keeps_more_than_its_title() -> None:
     brief = "Hello there, " * 60
     [item] = read_job_scope([], brief, brief).items
     assert len(item.text) <= 120 < len(item.statements[0].text) <= 400
+
+
+def test_a_heading_of_such_a_brief_is_part_of_its_sentence() -> None:
+    brief = "# Crash when the key is empty\n\nRunning `f('')` raises IndexError.\n"
+    [item] = read_job_scope([], brief, brief).items
+    assert item.text == "Crash when the key is empty: Running `f('')` raises IndexError."
+    [item] = read_job_scope([], "## Tea ##", "## Tea ##").items
+    assert item.text == "Tea"
+
+
+def test_sentences_in_which_nothing_was_found_are_named() -> None:
+    brief = (
+        "Hi team,\n\nWrite output/a.md about tea. Every page links home.\n\n"
+        "1. Appendix\n   - glossary\n\n## Background\n\nTea is old.\n"
+    )
+    scope = read_job_scope([], brief, brief)
+    assert [item.text for item in scope.items] == ["Write output/a.md about tea."]
+    [notice] = scope.notices
+    assert notice == (
+        'scope: not taken as asked for: "Every page links home.", "Appendix", "glossary"'
+    )

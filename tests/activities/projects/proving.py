@@ -1,7 +1,5 @@
 """Products whose checks the system runs, and a sandbox that has pytest."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field

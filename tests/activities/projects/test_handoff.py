@@ -1,7 +1,5 @@
 """Both ends of a handoff: what a job starts with, what keeps its work from being taken over."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from activities.projects.product_tree import handoff_product_tree
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.tool_evidence import read_evidence, tool_proofs
 from config.schema.agent import ConfigError
-from protocol.handoffs import Handoff, ProjectLink
+from protocol.handoffs import SAME_TASK, Handoff, ProjectLink
 from protocol.proof import Check
 from protocol.todo_list import DoneWhen, Match
 from tests.activities.standing import AT, Standing
@@ -106,11 +104,11 @@ def test_work_that_goes_back_is_told_only_what_is_new(standing: Standing) -> Non
     assert link
     told = render_handoff(standing.root, link, first=first)
     found = "## What was found wrong with this very work\n\n### Finding 1\n\nIt is cold."
-    assert told == f"Brew.\n\n{found}"
+    assert told == f"{SAME_TASK}\n\n{found}"
     # An amendment may have said otherwise.
     first.write_system_file("instructions.md", b"Brew.\n\n## Amended\n\nBrew less.\n")
     again = render_handoff(standing.root, link, first=first)
-    assert again.startswith(f"{told}\n\n## What came before")
+    assert again.startswith(f"Brew.\n\n{found}\n\n## What came before")
 
 
 def test_a_part_that_is_the_beginning_of_an_earlier_one_is_told(standing: Standing) -> None:
@@ -120,7 +118,7 @@ def test_a_part_that_is_the_beginning_of_an_earlier_one_is_told(standing: Standi
     link = standing.open().link
     assert link
     told = render_handoff(standing.root, link, first=first)
-    assert told == "Brew.\n\n## When it is done\n\n- It is hot."
+    assert told == f"{SAME_TASK}\n\n## When it is done\n\n- It is hot."
 
 
 def test_a_part_that_a_person_took_out_is_told(standing: Standing) -> None:
@@ -130,7 +128,7 @@ def test_a_part_that_a_person_took_out_is_told(standing: Standing) -> None:
     first.write_system_file("instructions.md", edited.encode())
     assert first.link
     told = render_handoff(standing.root, first.link, first=first)
-    assert told == "Brew.\n\n## What came before\n\n- It was cold."
+    assert told == f"{SAME_TASK}\n\n## What came before\n\n- It was cold."
 
 
 def test_findings_and_a_brief_that_are_long_are_in_files_and_named(standing: Standing) -> None:
@@ -185,12 +183,12 @@ def test_a_precondition_that_does_not_hold_keeps_the_job_from_beginning(standing
 
 def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standing) -> None:
     handed(standing, postcondition=[DoneWhen(file_exists="repo/brew.py")])
-    standing.write("repo/menu.md", "<<<<<<< menu.md\ntea\n=======\ncoffee\n>>>>>>> menu.md\n")
+    standing.write("repo/menu.md", "<<<<<<< accepted\ntea\n=======\ncoffee\n>>>>>>> yours\n")
     missing, marked = handoff_problems(standing.open())
     assert "There is no repo/brew.py" in missing
     assert "marks of a merge conflict in repo/menu.md" in marked
     # A mark that stayed when the file was renamed.
-    standing.write("repo/cards.md", "tea\r\n>>>>>>> menu.md\r\n")
+    standing.write("repo/cards.md", "tea\r\n>>>>>>> yours\r\n")
     standing.write("repo/menu.md", "tea\n")
     assert "in repo/cards.md." in handoff_problems(standing.open())[1]
     # A text about git.
@@ -198,7 +196,7 @@ def test_a_postcondition_and_marks_of_a_conflict_are_looked_for(standing: Standi
     standing.write("repo/brew.py", "1\n")
     assert handoff_problems(standing.open()) == []
     # A file whose name is not UTF-8.
-    standing.put(lambda files: files.write("repo/caf\udce9", b">>>>>>> menu.md\n"))
+    standing.put(lambda files: files.write("repo/caf\udce9", b">>>>>>> yours\n"))
     assert "in repo/caf?." in handoff_problems(standing.open())[0]
 
 

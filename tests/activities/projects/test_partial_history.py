@@ -1,7 +1,5 @@
 """A history that was fetched in part, between hosts that share nothing but a remote."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project's repository: workspaces in and out, merges, the same commits when it is retried."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -95,7 +93,7 @@ def test_what_collides_is_marked_and_merges_once_it_is_mended(
     marked, conflicts = repository.merge(head, other, "Merge", AT)
     assert conflicts == ["menu.md"]
     text = (repository.read_file(marked, "menu.md") or b"").decode()
-    assert text.startswith("<<<<<<< menu.md\n")  # markers by which unresolved conflicts are found
+    assert text.startswith("<<<<<<< accepted\n")  # markers by which unresolved conflicts are found
     assert "green\n" in text
     assert "b\n" in text
     mended = commit(repository, marked, menu_md="green\nb\n")

@@ -1,7 +1,6 @@
 """The system's own runs: what is no proof is refused whatever it prints; honest work passes."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from activities.projects.proof_run import NO_REPORT, NOT_SEEN
+from activities.projects.lost_tests import Baseline
+from activities.projects.proof_run import NO_REPORT
+from activities.projects.suite_probes import NOT_SEEN
 from protocol.proof import AcceptedRun, proof_command_without_cd
 from tests.activities.projects.proving import GOOD, PYTEST, UNITTEST, WHY, Bench
 
@@ -20,6 +21,7 @@ SAYS_SO = (
     "print('28 passed in 0.10s', flush=True)\nprint('Ran 28 tests in 0.1s\\n\\nOK', flush=True)\n"
 )
 TESTS = GOOD["tests/test_tea.py"]
+COOL = "def cool(cups):\n    return cups + 1\n"
 
 
 @pytest.fixture
@@ -230,13 +232,17 @@ def test_tests_are_known_by_name(bench: Bench) -> None:
     stated = ["test_two: two cups are one too many by the new instructions"]
     result = bench.proving.run_checks(files, handoff, before, stated)
     assert result.problems == []
-    assert "gone, by a statement of the job: tests.test_tea.Tea.test_two" in result.proofs[0].line
+    assert (
+        "gone or weaker, by a statement of the job: tests.test_tea.Tea.test_two"
+        in result.proofs[0].line
+    )
     quiet = {**GOOD, "tests/test_tea.py": ONE_SKIPPED}
     assert "skipped or expected to fail" in bench.why(quiet, UNITTEST, before=GOOD)
     # It failed when the system ran it for this feature: a mark does not mend that.
-    seen = replace(bench.proving, failed=frozenset({"tests.test_tea.Tea.test_two"}))
+    failed = Baseline(before, ["tests.test_tea.Tea.test_two"], UNITTEST)
+    seen = replace(bench.proving, refused=[failed])
     [why] = seen.run_checks(bench.files(quiet), handoff, None).problems
-    assert "are now skipped or expected to fail: tests.test_tea.Tea.test_two" in why
+    assert "when the system ran them are gone, skipped or expected to fail: tests.test_tea" in why
 
 
 def test_work_whose_new_tests_are_all_skipped_is_refused(bench: Bench) -> None:
@@ -328,3 +334,86 @@ def test_a_run_leaves_nothing_and_begins_from_nothing(bench: Bench) -> None:
     )
     for _ in range(2):
         assert bench.why({**GOOD, "tests/test_tea.py": once}, UNITTEST) == ""
+
+
+def test_a_build_may_generate_what_it_generated_at_the_start(bench: Bench) -> None:
+    build = "test:\n\tmkdir -p lib/new\n\tcp tea.py lib/copy.py\n\ttouch lib/new/a b\n"
+    product = bench.files({**GOOD, "Makefile": f"{build}\t{PYTEST}\n", "lib/copy.py": ""})
+    command = bench.handoff({"command": "make test", "by_person": True}).tests["unit"]
+    start = replace(bench.proving, generated=None).run_command(product, command)
+    assert start.is_green
+    assert start.generated[0] == "lib/copy.py"
+    assert {"b", "lib/new"} <= set(start.generated)
+    assert "lib/new/a" not in start.generated
+    assert replace(bench.proving, generated=start.generated).run_command(product, command).is_green
+    assert "changes lib/copy.py" in bench.proving.run_command(product, command).refused
+
+
+def test_tests_may_be_run_by_a_file_that_imports_them(bench: Bench) -> None:
+    gathered = {
+        "tests/__main__.py": "from .test_tea import Tea\n",
+        "pytest.ini": "[pytest]\npython_files = __main__.py\n",
+    }
+    before = {**GOOD, **gathered}
+    command = {"command": PYTEST, "by_person": True}
+    more = TESTS + "\n    def test_three(self):\n        self.assertEqual(tea.brew(3), 6)\n"
+    assert bench.why({**before, "tests/test_tea.py": more}, command, before=before) == ""
+    blind = "    def run(self, result): result.startTest(self); result.stopTest(self)\n"
+    product = {
+        **before,
+        "tests/test_tea.py": more.replace(
+            "(unittest.TestCase):\n", f"(unittest.TestCase):\n{blind}"
+        ),
+    }
+    assert NOT_SEEN in bench.why(product, command, before=before)
+
+
+def test_tests_that_were_skipped_before_are_not_shown_again(bench: Bench) -> None:
+    product = {**GOOD, "tests/test_tea.py": ONE_SKIPPED}
+    for skipped, shown in ((1, []), (0, ["tests/test_tea.py::Tea::test_two"])):
+        accepted = [AcceptedRun(command=PYTEST, tests=1, skipped=skipped)]
+        [proof] = bench.prove(product, PYTEST, before=product, accepted=accepted).proofs
+        assert [name for name in shown if name in " ".join(proof.shown)] == shown
+        assert bool(proof.shown) == bool(shown)
+
+
+def test_older_tests_that_were_fitted_to_the_work_are_named_whatever_was_done_to_them(
+    bench: Bench,
+) -> None:
+    """What was asked of the accepted product fails now; edits that hide nothing are not named."""
+    before = {
+        "tea.py": "def brew(cups):\n    return cups * 2\n",
+        "tests/__init__.py": "",
+        "tests/helper.py": "def check(found, wanted):\n    assert found == wanted\n",
+        "tests/test_bound.py": "import tea\n\n\ndef test_bound():\n    assert tea.brew(1) == 2\n",
+        "tests/test_helped.py": (
+            "import tea\nfrom tests.helper import check\n\n\n"
+            "def test_helped():\n    check(tea.brew(2), 4)\n"
+        ),
+        "tests/test_value.py": (
+            "import tea\n\n\ndef test_value():\n    assert tea.brew(3) == 6\n\n\n"
+            "def test_kind():\n    assert isinstance(tea.brew(3), int)\n"
+        ),
+    }
+    after = before | {
+        "tea.py": "def brew(cups):\n    return cups * 3\n\n\n" + COOL,
+        "tests/helper.py": "def check(found, wanted):\n    assert found != wanted\n",
+        "tests/test_bound.py": "import tea\n\n\ndef test_bound():\n    assert tea.brew(1) >= 0\n",
+        "tests/test_value.py": before["tests/test_value.py"].replace("== 6", "== 9"),
+        "tests/test_cool.py": "import tea\n\n\ndef test_cool():\n    assert tea.cool(1) == 2\n",
+    }
+    shown = " ".join(bench.prove(after, PYTEST, before=before).proofs[0].shown)
+    named = re.search(r"pass only as this work changed them: (.*)", shown)
+    assert named
+    assert {name.rpartition("::")[2] for name in re.split(r", | and ", named[1])} == {
+        "test_bound",
+        "test_helped",
+        "test_value",
+    }
+    honest = before | {
+        "tea.py": before["tea.py"] + "\n\n" + COOL,
+        "tests/test_bound.py": before["tests/test_bound.py"]
+        + "\n\ndef test_cool():\n    assert tea.cool(1) == 2\n",
+    }
+    result = bench.prove(honest, PYTEST, before=before)
+    assert (result.problems, result.proofs[0].shown) == ([], [])

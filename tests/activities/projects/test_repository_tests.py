@@ -1,7 +1,5 @@
 """How the tests of a repository are found and what they need is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import pytest
 
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.projects.repository_tests import find_test_command
-from activities.projects.setup_recipes import python_setup_recipe
+from activities.projects.setup_recipes import setup_recipe
 
 TEST = {"tests/test_tea.py": "import unittest\n"}
 PROJECT = """\
@@ -62,10 +60,43 @@ def test_a_subfolder_has_tests_of_its_own(tmp_path: Path) -> None:
 
 def test_a_python_project_is_installed_with_what_its_tests_name(tmp_path: Path) -> None:
     content = {"pyproject.toml": PROJECT, "requirements/test.txt": "attrs\n"}
-    made, install = python_setup_recipe(files(tmp_path, content), "repo", "python3 -m pytest -q")
+    made, install = setup_recipe(files(tmp_path, content), "repo", "python3 -m pytest -q")
     assert made == "python3 -m venv /layer"
     assert install.endswith(
         " pytest 'ruff>=0.5' 'tomli; python_version < '\"'\"'3.11'\"'\"'' "
         "-r repo/requirements/test.txt -e './repo[test]'"
     )
-    assert python_setup_recipe(files(tmp_path / "2", content), "repo", "npm test") == []
+    assert setup_recipe(files(tmp_path / "2", content), "repo", "npm test") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "command", "installs"),
+    [
+        ({"package.json": "{}"}, "npm test", "npm install "),
+        ({"package.json": "{}", "package-lock.json": "{}"}, "npm test", "npm ci "),
+        ({"package.json": "{}", "pnpm-lock.yaml": ""}, "npm test", "pnpm install --frozen"),
+        (
+            {"package.json": "{}", "yarn.lock": "# yarn lockfile v1\n"},
+            "yarn test",
+            "--prefix /layer yarn && YARN_NODE_LINKER=node-modules YARN_ENABLE_GLOBAL_CACHE=0 "
+            "YARN_IGNORE_PATH=1 "
+            "/layer/bin/yarn install --frozen-lockfile --ignore-scripts",
+        ),
+        (
+            {"package.json": "{}", "yarn.lock": "__metadata:\n  version: 8\n"},
+            "npm test",
+            "/layer/bin/yarn install --immutable --mode=skip-build",
+        ),
+        ({"Cargo.toml": ""}, "cargo test", "cd repo && CARGO_HOME=/layer/cargo cargo fetch"),
+        ({"go.sum": ""}, "go test ./...", "cd repo && GOMODCACHE=/layer/go go mod download"),
+    ],
+)
+def test_packages_are_installed_as_the_files_say(
+    tmp_path: Path, content: Mapping[str, str], command: str, installs: str
+) -> None:
+    assert installs in "\n".join(setup_recipe(files(tmp_path, content), "repo", command))
+
+
+def test_a_module_without_dependencies_needs_no_setup(tmp_path: Path) -> None:
+    assert setup_recipe(files(tmp_path / "1", TEST), "repo", "python3 -m unittest") == []
+    assert setup_recipe(files(tmp_path, {"go.mod": "module tea\n"}), "repo", "go test ./...") == []

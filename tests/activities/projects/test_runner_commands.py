@@ -1,7 +1,6 @@
 """To which runners a command leads, and what keeps it from being a proof."""
 
-from __future__ import annotations
-
+import json
 import re
 from collections.abc import Mapping
 
@@ -124,3 +123,28 @@ def test_a_person_settles_options(bench: Bench) -> None:
     assert runner_command_fault(command, by_person=True) == ""
     settled = CommandFollower(bench.files({}), lambda *_: CommandResult(0, "", 0), by_person=True)
     assert [step.runner for step in settled.follow(command)] == ["pytest"]
+
+
+def test_what_a_repository_runs_beside_its_tests_prepares_them(bench: Bench) -> None:
+    scripts = {"pretest": "rimraf build && tsc", "test": "c8 --reporter text mocha test/*.mjs"}
+    product = bench.files({"package.json": json.dumps({"scripts": scripts})})
+    dry = lambda *_: CommandResult(0, "", 0)  # noqa: E731
+    steps = CommandFollower(product, dry, by_person=True).follow("npm test")
+    assert [step.line for step in steps if step.runner] == ["npx --no-install mocha 'test/*.mjs'"]
+    assert [step.words[0] for step in steps] == ["rimraf", "tsc", "mocha"]
+    with pytest.raises(CommandRefused, match="rimraf"):
+        CommandFollower(product, dry).follow("npm test")
+
+
+@pytest.mark.parametrize(
+    ("after", "programs"),
+    [("npx aud --production", ["tape"]), ("mocha a.js && eslint .", ["tape", "mocha", "eslint"])],
+)
+def test_what_follows_the_tests_is_run_if_it_has_tests(
+    bench: Bench, after: str, programs: list[str]
+) -> None:
+    scripts = {"test": "npm run tests-only", "tests-only": "nyc tape test/*.js", "posttest": after}
+    product = bench.files({"package.json": json.dumps({"scripts": scripts})})
+    dry = lambda *_: CommandResult(0, "", 0)  # noqa: E731
+    steps = CommandFollower(product, dry, by_person=True).follow("npm test")
+    assert [step.words[0] for step in steps] == programs

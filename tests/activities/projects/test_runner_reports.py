@@ -1,7 +1,5 @@
 """What the reports of test runners say."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -42,6 +40,53 @@ ok 4 - later # SKIP no network
 not ok 5 - wish # TODO
 1..5
 """
+NODE_TAP = """TAP version 13
+# Subtest: test/a.js
+    # Subtest: brew
+        ok 1 - should be equal
+        not ok 2 - four
+        1..2
+    not ok 1 - brew # time=24.232ms
+    ok 2 - later # SKIP no net
+    ok 3 - wish # TODO
+    1..3
+    # time=55.607ms
+not ok 1 - test/a.js # time=55.607ms
+ok 2 - test/b.js # time=1ms {
+    ok 1 - rest
+    1..1
+}
+
+1..2
+# time=695.998ms
+"""
+TAPE = """TAP version 13
+# brew
+ok 1 should be equal
+not ok 2 should be equal
+# steep
+ok 3 should be equal
+ok 4 s # SKIP
+
+1..4
+# tests 4
+# pass  3
+# fail  1
+"""
+PROVE = """t/a.t ..
+1..2
+ok 1 - one
+ok 2
+ok
+t/b.t .......
+1..1
+not ok 1 - one # TODO later
+ok
+t/c.t ..
+1..0 # SKIP no net
+skipped: no net
+All tests successful.
+"""
 GO = "\n".join(
     json.dumps({"Package": "tea", **event})
     for event in (
@@ -77,6 +122,15 @@ Reader = Callable[[bytes], RunCounts | None]
 READ: list[tuple[Reader, str, dict[str, str]]] = [
     (reports.read_tap, TAP, {"adds": "passed", "group > inner": "failed", "group": "failed",
      "good group > inner": "passed", "later": "skipped", "wish": "expected"}),
+    (reports.read_tap, NODE_TAP, {"test/a.js > brew > should be equal": "passed",
+     "test/a.js > brew > four": "failed", "test/a.js > brew": "failed",
+     "test/a.js > later": "skipped", "test/a.js > wish": "expected", "test/a.js": "failed",
+     "test/b.js": "passed", "test/b.js > rest": "passed"}),
+    (reports.read_tap, TAPE, {"brew > should be equal": "passed",
+     "brew > should be equal (2)": "failed", "steep > should be equal": "passed",
+     "steep > s": "skipped"}),
+    (reports.read_tap, PROVE, {"t/a.t > one": "passed", "t/a.t > 2": "passed",
+     "t/b.t > one": "expected"}),
     (reports.read_go_events, GO, {"tea::TestA": "passed", "tea::TestB": "failed",
      "tea::TestC": "skipped", "broken": "failed"}),
     (reports.read_jest_json, json.dumps(JEST), {"a.test.js::one": "passed",
@@ -100,6 +154,14 @@ def test_a_report_names_each_test(read: Reader, text: str, expected: dict[str, s
     assert counts.outcomes == expected
     if read is not reports.read_cargo_log:
         assert read(b"28 passed in 0.1s") is None
+
+
+@pytest.mark.parametrize("text", ["1..3\nok 1 - a\nok 2 - b\n", "1..2\nok 1 - a\nBail out! no\n"])
+def test_tap_that_ends_early_is_not_whole(text: str) -> None:
+    counts = reports.read_tap(text.encode())
+    assert counts is not None
+    assert counts.lost
+    assert counts.ended is ("Bail" not in text)
 
 
 def test_xml_with_entities_of_its_own_is_no_report() -> None:

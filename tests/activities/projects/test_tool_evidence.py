@@ -1,7 +1,5 @@
 """Checks that no command can make: what the tools of a tester's job show of them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -61,7 +59,7 @@ def test_what_was_not_looked_at_is_named_with_a_way_out(tester: Standing) -> Non
     [why] = judged(tester)
     assert "The check browser was not run" in why
     assert "(search_files)" in why
-    assert "hand over a list with todo_write" in why
+    assert "hand over a list for it (todo_write)" in why
     look(tester)
     assert judged(tester) == []
 

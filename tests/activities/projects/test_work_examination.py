@@ -1,7 +1,5 @@
 """What becomes of a coder's and a tester's work: run by the system at their gate and after it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.handoff_proof import handoff_proof_problems
+from activities.projects.product_copy import is_lock_file
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.projects.work_examination import examine_work
 from protocol.handoffs import Handoff, ProjectLink
@@ -44,9 +43,9 @@ class Desk:
             "from_agent": "initializer",
             "to_agent": "coder",
             "task": "Brew.",
-            "inputs": {"commit": self.commit},
             "tests": {"unit": UNITTEST},
             **details,
+            "inputs": {"commit": self.commit, **details.get("inputs", {})},
         }
         self.link = ProjectLink(
             id="tea",
@@ -68,7 +67,10 @@ class Desk:
     @property
     def refusal(self) -> str:
         """Return the refusal by the gate of its job."""
-        return handoff_proof_problems(self.standing.root, JOB, self.standing.open())
+        return self.refused()
+
+    def refused(self, *unresolved: str) -> str:
+        return handoff_proof_problems(self.standing.root, JOB, self.standing.open(), unresolved)
 
     def taken(self) -> ChildWork:
         """Return the project's examination of the finished job."""
@@ -104,6 +106,10 @@ def test_a_coder_is_refused_what_fails_and_told_the_ways_out(tmp_path: Path) -> 
     assert "FAILED (failures=1)" in why
     assert "files in repo/ can be edited in every phase" in why
     assert "`unresolved` that names the check" in why
+    in_list = coder.standing.open()
+    in_list.state.phase.ends_job = True
+    why = handoff_proof_problems(coder.standing.root, JOB, in_list)
+    assert "Mend it. Then call job_complete again" in why
     assert coder.taken().problems
     coder.write("repo/tea.py", GOOD["tea.py"] + "\n")
     assert coder.refusal == ""
@@ -144,7 +150,9 @@ def test_a_tester_that_passes_what_fails_is_refused(tmp_path: Path) -> None:
     # Whatever the tester does to its copy, the coder's work as handed over is run.
     desk.write("repo/tea.py", GOOD["tea.py"])
     desk.write("repo/tests/test_tea.py", "import unittest\n")
-    assert "`passed` cannot be true" in desk.refusal
+    why = desk.refusal
+    assert "put repo/tea.py, repo/tests/test_tea.py back" in why
+    assert "`passed` cannot be true" in why
     assert desk.taken().problems
     desk.verdict("brew(1) is 2 and should be 2 a cup")
     assert desk.refusal == ""
@@ -229,3 +237,145 @@ def test_a_lie_is_found_by_the_project_as_well(tmp_path: Path) -> None:
     coder = Desk(tmp_path, product, tests={"unit": "sh check.sh"})
     [why] = coder.taken().problems
     assert "it runs no test" in why
+
+
+def test_a_tester_that_mends_the_product_is_told(tmp_path: Path) -> None:
+    """What no test sees may be mended by the tester, and would be lost without a word."""
+    desk = verdict_on(tmp_path, {**GOOD, "menu.py": "PRICE = 0\n", "notes.md": "x\n"})
+    desk.write("repo/menu.py", "PRICE = 3\n")
+    desk.standing.call("run_command", command="rm repo/notes.md")
+    desk.verdict()
+    why = desk.refusal
+    assert "put repo/menu.py, repo/notes.md back" in why
+    assert "make what was wrong there a finding" in why
+    assert desk.taken().problems
+    desk.verdict("PRICE is 0 in menu.py")
+    assert desk.refusal == ""
+    desk.write("repo/menu.py", "PRICE = 0\n")
+    desk.write("repo/notes.md", "x\n")
+    desk.verdict()
+    assert desk.refusal == ""
+    assert desk.taken().problems == []
+
+
+def test_what_the_tests_themselves_change_is_no_edit_of_the_tester(tmp_path: Path) -> None:
+    counting = GOOD["tests/test_tea.py"] + (
+        "\n    def test_log(self):\n        import pathlib\n"
+        "        pathlib.Path('runs.txt').write_text('ran')\n"
+    )
+    desk = verdict_on(tmp_path, {**GOOD, "tests/test_tea.py": counting, "runs.txt": ""})
+    desk.standing.call("run_command", command=f"cd repo && {UNITTEST}")
+    assert desk.standing.open().read_text("repo/runs.txt") == "ran"
+    desk.verdict()
+    assert desk.refusal == ""
+    assert desk.taken().problems == []
+
+
+def test_a_testers_failing_test_does_not_vanish(tmp_path: Path) -> None:
+    desk = verdict_on(tmp_path, {**GOOD, "tea.py": "def brew(cups):\n    return cups * 2 or 1\n"})
+    desk.write("repo/tests/test_cold.py", COLD)
+    desk.verdict()
+    assert "it does not pass; they run on the files as handed" in desk.refusal
+    desk.standing.call("delete_file", path="repo/tests/test_cold.py")
+    why = desk.refusal
+    assert "that failed when the system ran them are gone, skipped or expected to fail" in why
+    assert "tests.test_cold.Cold.test_none" in why
+    assert desk.taken().problems
+    assert desk.refused("test_none: no cups are not sold at all") == ""
+
+
+@pytest.mark.parametrize("change", ["deleted", "skipped", "another value"])
+def test_the_testers_test_comes_back_as_it_was_written(tmp_path: Path, change: str) -> None:
+    product = {**GOOD, "tea.py": "def brew(cups):\n    return cups * 2 or 1\n"}
+    inputs = {"written_tests": ["tests/test_cold.py"]}
+    coder = Desk(tmp_path, {**product, "tests/test_cold.py": COLD}, inputs=inputs)
+    if change == "deleted":
+        coder.standing.call("delete_file", path="repo/tests/test_cold.py")
+    elif change == "skipped":
+        coder.write("repo/tests/test_cold.py", COLD.replace("class", "@unittest.skip('')\nclass"))
+    else:
+        coder.write("repo/tests/test_cold.py", COLD.replace(", 0)", ", 1)"))
+    coder.write("repo/tea.py", product["tea.py"] + "\n")
+    why = coder.refusal
+    assert "exit code 1" in why
+    assert "It ran tests/test_cold.py as the tester wrote them" in why
+    if change == "another value":
+        stated = "test_none: no cups cost one by the instructions"
+        assert coder.refused(stated) == ""
+        return
+    coder.write("repo/tea.py", GOOD["tea.py"])
+    assert coder.refusal == ""
+    work = coder.taken()
+    assert work.problems == []
+    assert coder.file(work, "tests/test_cold.py") == COLD
+
+
+def test_of_a_first_feature_the_refused_runs_are_the_baseline(tmp_path: Path) -> None:
+    coder = Desk(tmp_path, {})
+    for path, text in {**GOOD, "tea.py": "def brew(cups):\n    return cups + 1\n"}.items():
+        coder.write(f"repo/{path}", text)
+    assert "exit code 1" in coder.refusal
+    one = GOOD["tests/test_tea.py"]
+    coder.write("repo/tests/test_tea.py", one[: one.index("    def test_two")])
+    why = coder.refusal
+    assert "tests that failed when the system ran them are gone" in why
+    assert "tests.test_tea.Tea.test_two" in why
+    assert coder.taken().problems
+    # A wrong test that is corrected in its place costs nothing, and its tester sees it.
+    coder.write("repo/tests/test_tea.py", one.replace("brew(2), 4", "brew(2), 3"))
+    assert coder.refusal == ""
+    [run] = coder.taken().proofs
+    assert "changed after it failed: tests/test_tea.py::Tea::test_two" in run.line
+
+
+def test_changes_to_earlier_tests_are_shown_as_a_diff(tmp_path: Path) -> None:
+    coder = Desk(tmp_path, GOOD)
+    text = GOOD["tests/test_tea.py"].replace("brew(2), 4", "brew(3), 6")
+    coder.write("repo/tests/test_tea.py", text)
+    coder.write("repo/tests/test_cold.py", COLD)
+    coder.write("repo/tea.py", GOOD["tea.py"] + "\n")
+    work = coder.taken()
+    assert work.problems == []
+    assert "-        self.assertEqual(tea.brew(2), 4)" in work.test_changes
+    assert "+        self.assertEqual(tea.brew(3), 6)" in work.test_changes
+    assert "test_cold" not in work.test_changes
+
+
+@pytest.mark.parametrize("named", ["unit", "brew"])
+def test_what_a_coder_gives_up_is_told_in_its_own_words_first(tmp_path: Path, named: str) -> None:
+    coder = Desk(tmp_path, {**GOOD, "tea.py": BUG})
+    said = f"{named}: brewing needs a network, which is not there"
+    coder.write("output/completion.json", json.dumps({"summary": "No.", "unresolved": [said]}))
+    work = coder.taken()
+    assert (work.given_up, work.problems) == (True, [said])
+    coder.write("repo/tea.py", BUG + "\n")
+    work = coder.taken()
+    assert work.given_up
+    assert work.problems[0] == said
+    assert "exit code 1" in work.problems[1]
+    coder.write("repo/tea.py", GOOD["tea.py"])
+    work = coder.taken()
+    assert (work.given_up, work.problems) == (False, [])
+
+
+def test_an_entry_that_only_mentions_the_feature_gives_nothing_up(tmp_path: Path) -> None:
+    coder = Desk(tmp_path, {**GOOD, "tea.py": BUG})
+    for said in ("To brew a large pot takes a while: mind it", "brew: -"):
+        coder.write("output/completion.json", json.dumps({"summary": "No.", "unresolved": [said]}))
+        assert not coder.taken().given_up
+
+
+@pytest.mark.parametrize(
+    ("path", "is_lock"),
+    [
+        ("package-lock.json", True),
+        ("web/yarn.lock", True),
+        ("go.sum", True),
+        ("clock.py", False),
+        ("tests/test_lock.py", False),
+        ("lock.py", False),
+        ("menu.lock.py", False),
+    ],
+)
+def test_lock_files_are_those_of_package_managers(path: str, is_lock: bool) -> None:
+    assert is_lock_file(path) is is_lock

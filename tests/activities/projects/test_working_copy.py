@@ -1,23 +1,26 @@
 """The git of a project's working copy: read as people read theirs, and not written."""
 
-from __future__ import annotations
-
+import re
 import shutil
 from pathlib import Path
 
 import pygit2
 import pytest
 
-from activities.commands import sandbox
+from activities.checkpoints import Root
+from activities.commands import bubblewrap, sandbox
+from activities.phases import orientation
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.product_tree import handoff_product_tree
 from activities.projects.project_remote import push_project
 from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.projects.working_copy import WorkingCopyOrigin, working_copy_git
 from protocol.handoffs import Handoff, ProjectLink
+from tests.activities.source_repository.origins import git
 from tests.activities.standing import AT, Standing
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
-if WHY is None and shutil.which("git", path=sandbox.PATH) is None:
+if WHY is None and shutil.which("git", path=bubblewrap.PATH) is None:
     WHY = "the sandbox sees no git"
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
 
@@ -74,6 +77,14 @@ def test_what_would_write_is_refused_and_nothing_of_it_is_in_the_workspace(coder
     assert answer == "Exit code 0. No output."
 
 
+def test_the_old_code_can_be_had_as_the_opening_of_a_job_says(coder: Standing) -> None:
+    coder.call("write_file", path="repo/menu.md", content="milk\n")
+    [told] = re.findall(r"`(d=[^`]*)`", orientation.TESTED)
+    answer = coder.call("run_command", command=f"cd repo && {told} && cat menu.md")
+    assert answer == "Exit code 0.\ntea\ncoffee"
+    assert coder.text("repo/menu.md") == "milk\n"
+
+
 def test_it_is_no_part_of_the_work(coder: Standing) -> None:
     coder.call("run_command", command="cd repo && git status && echo more >> menu.md")
     snapshot = coder.open()
@@ -128,3 +139,15 @@ def test_a_link_in_place_of_git_is_not_followed(coder: Standing, target: str) ->
     assert answer == "Exit code 0. No output."
     assert coder.call("run_command", command="readlink repo/.git").endswith(target)
     assert not list(coder.root.path.rglob("outside"))
+
+
+def test_a_submodule_that_is_not_fetched_is_no_change(root: Root, tmp_path: Path) -> None:
+    project = ProjectRepository.create(project_repository_path(root, "tea"))
+    builder = project.git.TreeBuilder()
+    builder.insert("sub", "1" * 40, pygit2.enums.FileMode.COMMIT)
+    commit = project.commit(str(builder.write()), [], "Add sub", AT)
+    place, workspace = WorkingCopyOrigin("tea", "repo", commit), tmp_path / "0" / "w"
+    (workspace / "repo").mkdir(parents=True)
+    with working_copy_git(root, place, workspace, confined=False):
+        assert git(workspace / "repo", "status", "--porcelain") == ""
+        assert git(workspace / "repo", "diff", "--stat") == ""

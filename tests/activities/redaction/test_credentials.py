@@ -1,7 +1,5 @@
 """Credentials of the worker are known by their value, wherever in its environment they stand."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.redaction.credentials import HIDDEN, hide_credentials, refresh_credential_values

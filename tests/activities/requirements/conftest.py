@@ -1,7 +1,5 @@
 """Workspaces of the agents that write and validate requirements."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

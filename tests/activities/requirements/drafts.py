@@ -1,7 +1,5 @@
 """Requirements of a workspace whose document has two sentences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from activities.stores.relational_store import RelationalStore

@@ -1,7 +1,5 @@
 """What a sample says of the requirements that may be missed."""
 
-from __future__ import annotations
-
 import random
 
 from activities.requirements.completeness import DocumentDecisions, most_missed, risk_of_round

@@ -1,7 +1,5 @@
 """Rows of requirements: each once, whatever is repeated, late or undone."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import partial

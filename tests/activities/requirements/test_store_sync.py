@@ -1,14 +1,12 @@
 """What a workspace and the store have of the same requirements."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 
 import pytest
 
 from activities.requirements import store_sync
-from activities.steps.close_job import CloseJobActivity
+from activities.steps.close_job import close_job
 from activities.stores.relational_store import RelationalStore
 from protocol.endings import CloseRequest
 from tests.activities.requirements.drafts import (
@@ -150,7 +148,7 @@ async def test_the_end_of_a_job_clears_what_was_made_up_for(
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="completed", call=0
     )
-    closed = await environment(local=False).run(CloseJobActivity(job.root).close_job, request)
+    closed = await environment(local=False).run(close_job(job.root), request)
     assert job.open(closed.commit).state.deferred_writes == []
 
 

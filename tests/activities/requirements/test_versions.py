@@ -1,8 +1,6 @@
 """A new version of a document, and the document with its requirements marked."""
 
-from __future__ import annotations
-
-from activities.documents import Page
+from activities.documents.pages import Page
 from activities.requirements.marked_document import mark_document
 from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_store import StoredRequirement

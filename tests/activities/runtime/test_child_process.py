@@ -1,7 +1,5 @@
 """A child process: what it ends with is told, and it never outlives the waiting for it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Heartbeats of work in a thread."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

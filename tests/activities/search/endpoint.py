@@ -1,7 +1,5 @@
 """An embeddings endpoint on a port of its own: texts of one meaning get one vector, by a table."""
 
-from __future__ import annotations
-
 import json
 import threading
 import zlib

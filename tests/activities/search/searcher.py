@@ -3,16 +3,14 @@
 Prints, for each query, the paths found, as one line of JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
 
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
-from activities.search import search_passages
-from config.schema.agent_sections import Embeddings
+from activities.search.hybrid_search import search_passages
+from config.schema.model_settings import Embeddings
 
 JOB = "job"
 

@@ -1,7 +1,5 @@
 """Search by meaning: what is there is found, what is not there never, whatever befell the index."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ import pytest
 from activities.redaction import credentials
 from activities.search.embedding import NO_EMBEDDINGS, EmbeddingsFailed, choose_embedder
 from activities.search.hybrid_search import search_words
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
 

@@ -1,12 +1,10 @@
 """Files are cut into passages without losing a word."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from activities.search.passages import MAX_CHARACTERS, split_passages
+from activities.search.search_index import MAX_CHARACTERS, split_passages
 
 PARAGRAPHS = "\n\n".join(f"# Part {n}\n\n{'word ' * 60}\n{'more ' * 60}" for n in range(20))
 

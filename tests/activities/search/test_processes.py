@@ -1,7 +1,5 @@
 """Several processes at one index, killed ones among them; and many files."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -16,9 +14,9 @@ import numpy as np
 import pytest
 
 from activities.checkpoints import Files
-from activities.search import search_passages
+from activities.search.hybrid_search import search_passages
 from activities.search.search_index import SearchIndex, with_search_index
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
 from tests.soak import soak

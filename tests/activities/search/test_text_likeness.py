@@ -1,14 +1,12 @@
 """Likeness: what is the same is near 1, what has nothing in common near 0."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from activities.search import EmbeddingsFailed, choose_embedder
+from activities.search.embedding import EmbeddingsFailed, choose_embedder
 from activities.search.text_likeness import compute_text_likeness
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 from tests.activities.search.endpoint import serving
 
 TEXT = "Every invoice must be kept for ten years."

@@ -1,13 +1,11 @@
 """AGENTS.md from the root down to the folder worked in, at most 32 KiB together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pygit2
 import pytest
 
-from activities.source_repository.agents_md import MOST_BYTES, read_agents_md
+from activities.source_repository.repository_fetch import MOST_BYTES, read_agents_md
 from tests.activities.source_repository.origins import WorkTree
 
 

@@ -1,7 +1,5 @@
 """A branch is pushed once, whatever becomes of the answer, and never by force."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

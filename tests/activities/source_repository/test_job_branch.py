@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.push_staging import PushStaging
+from activities.checkpoints.journal import PushStaging
 from activities.checkpoints.remote import push_to_remote
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.snapshot import Snapshot
@@ -21,7 +21,7 @@ from activities.source_repository.workspace_repository import put_repository_int
 from config.agent_files import load_agent
 from protocol.job_state import JobState
 from protocol.phase import Phase
-from protocol.repository_link import EarlierStart
+from protocol.repository_link import EarlierStart, StartTests
 from protocol.repository_start import RepositoryStart
 from protocol.todo_list import Todo
 from tests.activities.source_repository.origins import WorkTree, git
@@ -145,6 +145,18 @@ def test_new_files_that_are_ignored_stay_behind_and_old_ones_of_such_names_stay(
     own = project_repository_path(root, "job")
     changed = git(own, "diff", "--name-status", result.base, result.commit)
     assert changed.split() == ["A", "d.py", "M", "out/kept"]
+
+
+def test_what_the_tests_generated_before_the_work_stays_behind(line: Line) -> None:
+    link = line.snapshot.repository
+    assert link
+    tests = StartTests(generated=["tea.py", "build"])
+    line.snapshot.repository = link.model_copy(update={"tests": tests})
+    line.end_phase({"tea.py": "x = 2\n", "build/a": "y", "builder": "y"})
+    result = commit_job_branch(line.root, line.snapshot, "job", line.starts, "Done.")
+    own = project_repository_path(line.root, "job")
+    changed = git(own, "diff", "--name-status", result.base, result.commit)
+    assert changed.split() == ["A", "builder", "M", "tea.py"]
 
 
 def test_a_pattern_takes_back_one_of_another_folder(root: Root, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A repository fetched once: its commit pinned, its credentials nowhere, its size bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -114,7 +112,8 @@ def test_submodules_and_lfs_pointers_are_named(root: Root, tree: WorkTree, tmp_p
     origin = fetch_pinned_repository(root, "job", RepositoryStart(url=tree.url), BOUNDS)
     assert origin.notes == [
         "Submodules are not fetched, their folders are missing: vendor/cup.",
-        "Git LFS is not followed, these files are pointers only: a.bin.",
+        "Git LFS is not followed, these files are pointers only, on which tests may fail "
+        "(a clone with their content can be given as a folder): a.bin.",
     ]
 
 

@@ -1,7 +1,5 @@
 """A folder as the start: what `.gitignore` names stays behind, and history comes along."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Work trees as people have them: what git knows already, what is cut off, what is under way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,7 +264,8 @@ def test_filters_that_are_not_run_are_told(root: Root, tmp_path: Path) -> None:
     repository, origin = bring(root, folder=str(tree.path))
     assert files_at(repository, origin.commit)["tea.bin"] == pointer
     assert origin.notes == [
-        "Git LFS is not followed, these files are pointers only: tea.bin.",
+        "Git LFS is not followed, these files are pointers only, on which tests may fail (a clone "
+        "with their content can be given as a folder): tea.bin.",
         "No filter of .gitattributes is run, files are as committed: crypt.",
     ]
 

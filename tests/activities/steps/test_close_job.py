@@ -1,7 +1,5 @@
 """The end of a job: its list, its last page and its result."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from activities.documents import Quality
-from activities.steps.close_job import NOT_IN_FILE, CloseJobActivity
+from activities.documents.pages import Quality
+from activities.steps.close_job import NOT_IN_FILE, close_job
 from protocol.endings import CloseReply, CloseRequest, Outcome
 from protocol.scope_ledger import scope_from_texts
 from protocol.usage import Usage
@@ -42,9 +40,7 @@ def job(tmp_path: Path) -> Standing:
 async def close(job: Standing, status: Outcome, **details: Any) -> CloseReply:
     base = {"root": job.root.id, "commit": job.commit, "at": AT, "step": job.step}
     request = CloseRequest.model_validate({**base, "status": status, **details})
-    closed: CloseReply = await environment(local=False).run(
-        CloseJobActivity(job.root).close_job, request
-    )
+    closed: CloseReply = await environment(local=False).run(close_job(job.root), request)
     job.commit = closed.commit
     return closed
 

@@ -1,7 +1,5 @@
 """Compacting: the conversation on the wire gets smaller, nothing of it is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -14,7 +12,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 
 from activities.job.context_view import OPENING, shorten_exchanges
-from activities.job.tool_messages import WRITTEN
+from activities.job.conversation_calls import WRITTEN
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.runtime.failures import ATTEMPTS
 from activities.steps.compact import CompactActivity

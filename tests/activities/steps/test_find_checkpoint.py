@@ -1,7 +1,5 @@
 """Where a job goes on from: its newest checkpoint that is left."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
@@ -11,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import open_checkpoints
 from activities.checkpoints.forgotten_records import ForgottenJob, write_forgotten_record
-from activities.steps.find_checkpoint import FindCheckpointActivity
+from activities.steps.find_checkpoint import find_checkpoint
 from protocol.requests import RecoverRequest
 from tests.activities.standing import JOB, Standing, environment
 
@@ -29,7 +27,7 @@ def test_calls_of_the_newest_reply_that_were_not_made_are_still_to_be_made(
         name = ("read_file", "list_files")[number]
         job.commit = job.run(name, job.request(call=number)).commit
     request = RecoverRequest(root=job.root.id, candidates=[LOST, job.commit])
-    reply = environment(local=False).run(FindCheckpointActivity(job.root).find_checkpoint, request)
+    reply = environment(local=False).run(find_checkpoint(job.root), request)
     assert (reply.commit, reply.state.step) == (job.commit, 1)
     whole = done_count == 2
     assert [call.tool for call in reply.calls] == ([] if whole else ["read_file", "list_files"])
@@ -47,7 +45,7 @@ def test_of_a_reply_that_goes_on_it_is_known_what_failed_and_whether_it_handed_o
     job = Standing.begin(tmp_path)
     missing = ("read_file", '{"path": "tea.md"}')
     job.reply(READ, missing, missing, ("todo_write", HANDED), READ)
-    recovered = FindCheckpointActivity(job.root).find_checkpoint
+    recovered = find_checkpoint(job.root)
     outcomes = []
     for number, name in enumerate(["read_file", "read_file", "read_file", "todo_write"]):
         job.commit = job.run(name, job.request(call=number)).commit
@@ -83,7 +81,7 @@ def test_a_damaged_pack_without_an_index_is_looked_into_once(
     monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
     request = RecoverRequest(root=job.root.id, candidates=[job.commit, LOST, LOST])
     with pytest.raises(ApplicationError, match="None of the job's checkpoints can be found"):
-        environment(local=False).run(FindCheckpointActivity(job.root).find_checkpoint, request)
+        environment(local=False).run(find_checkpoint(job.root), request)
     assert call_log.read_text().count(" index-pack ") == 1
 
 
@@ -95,4 +93,4 @@ def test_a_job_that_was_forgotten_and_reset_says_so(tmp_path: Path) -> None:
     with pytest.raises(
         ApplicationError, match=r"^Storage: The job job was forgotten on 1970-01-01"
     ):
-        environment(local=False).run(FindCheckpointActivity(job.root).find_checkpoint, request)
+        environment(local=False).run(find_checkpoint(job.root), request)

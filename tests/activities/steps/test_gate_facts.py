@@ -1,13 +1,11 @@
 """Facts for the completion gate: what is explained, what is missing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from activities.job.unresolved import explained_items, is_named_unresolved
+from activities.job.deliverables import explained_items, is_named_unresolved
 from activities.phases.predefined_todos import begin_configured_list
 from activities.steps.gate_facts import gather_gate_facts
 from config.agent_files import load_agent

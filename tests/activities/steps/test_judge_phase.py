@@ -1,7 +1,5 @@
 """The judge of a phase: what it is shown, what counts as a yes, and that it is paid once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from protocol.endings import JudgeReply, JudgeRequest
 from rehearsal import Failure, Reply, Request, Script, call
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
-from workflows.reservations import JUDGE_TOKENS
+from workflows.rules.reservations import JUDGE_TOKENS
 
 SET = {"judge": {"model": {"name": "strict"}}, "prices": {"strict": {"prompt": 2, "completion": 4}}}
 

@@ -1,7 +1,5 @@
 """The model call as an activity: paid once, stored whole, the same commit for every attempt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether a reflection names anything that the next attempt could act on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from activities.steps.reflect import (
     failed_attempt_title,
     is_generic_reflection,
 )
-from protocol.reflection import ReflectRequest
+from protocol.endings import ReflectRequest
 from rehearsal import Reply, Script
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for

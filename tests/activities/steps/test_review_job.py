@@ -1,10 +1,8 @@
 """What a reviewer is shown, how its verdicts are kept, and what it may do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -25,7 +23,7 @@ from rehearsal import Script, rehearse
 from rehearsal import call as call_of
 from tests.activities.standing import AT, Standing, environment
 from tests.workflows.serving import client_for
-from workflows.reservations import REVIEW_TOKENS
+from workflows.rules.reservations import REVIEW_TOKENS
 
 HOT = "It must say how hot the water is."
 
@@ -213,6 +211,55 @@ def test_statements_of_a_group_are_judged_one_by_one(tmp_path: Path) -> None:
         "unmet",
         "code finds: output/milk.md does not exist; It lacks this.",
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "source", "added"),
+    [
+        ("Every page links home.", "brief", True),
+        ("every  page links “home”", "brief", False),
+        ("No page has pictures.", "brief", False),
+        ("how hot the water is", "brief", False),
+        ("Every page links home.", "given", False),
+    ],
+)
+def test_what_the_brief_asks_for_and_no_statement_has_is_added(
+    tmp_path: Path, asked: str, source: Literal["given", "brief"], added: bool
+) -> None:
+    job = reviewed(tmp_path, "Cover green tea.", HOT, "Cover milk.")
+    snapshot = job.open()
+    for item in snapshot.state.scope:
+        item.source = source
+    job.commit = snapshot.save("scope", 1)
+    job.write("instructions.md", f"Cover green tea. {HOT}\nEvery page links home. Cover milk.\n")
+    end_with(job)
+    after = job.open()
+    said = Statement(text=asked, verdict="unmet", quote="Every page", finding="No link.")
+    met = Statement(text="", verdict="met", quote="Green tea needs water")
+    refused = judge_job(
+        after, request(job), ReadVerdicts(dict.fromkeys(("S1", "S2", "S3"), met), "", [said])
+    )
+    stated = [[each.text for each in item.statements] for item in after.state.scope]
+    assert stated == [["Cover green tea."], [HOT, *([asked] * added)], ["Cover milk."]]
+    assert refused == (f"- S2.2 '{asked}': No link." if added else "")
+    # The words that were judged are those of the statements that were there.
+    assert [item.statements[0].verdict for item in after.state.scope] == ["met"] * 3
+
+
+def test_an_entry_of_before_is_no_answer_to_what_a_review_adds(tmp_path: Path) -> None:
+    entry = "S1: the kettle shows no degrees"
+    job = reviewed(tmp_path, HOT, unresolved=[entry])
+    snapshot = job.open()
+    snapshot.state.scope[0].source = "brief"
+    job.commit = snapshot.save("scope", 1)
+    job.write("instructions.md", f"{HOT} Every page links home.\n")
+    end_with(job, unresolved=[entry])
+    unmet = Statement(text="", verdict="unmet", quote="how hot the water is", finding="Missing.")
+    added = unmet.model_copy(update={"text": "Every page links home.", "quote": "Every page"})
+    # A reviewer may write an id of its own beside the words.
+    read = ReadVerdicts({"S1": unmet, "NEW": added}, "")
+    refused = judge_job(job.open(), request(job), read)
+    assert refused == "- S1.2 'Every page links home.': Missing."
 
 
 def test_verdicts_hold_for_the_work_that_was_judged(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """A call as a person is shown it: every argument, bounded, or why it cannot be run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 from activities.job.context_view import shorten_exchanges
-from activities.redaction.shown_arguments import MAX_CHARACTERS, show_arguments
-from activities.steps.show_call import show_call_activity
+from activities.redaction.secrets import MAX_CHARACTERS, show_arguments
+from activities.steps.show_call import show_call
 from protocol.requests import ShowCallReply, ShowCallRequest
 from tests.activities.standing import AT, Standing, environment
 
@@ -15,7 +13,7 @@ from tests.activities.standing import AT, Standing, environment
 def shown(job: Standing, name: str, raw: str) -> ShowCallReply:
     job.reply(("list_files", "{}"), (name, raw))
     request = ShowCallRequest(root=job.root.id, commit=job.commit, at=AT, step=job.step, call=1)
-    reply: ShowCallReply = environment(local=False).run(show_call_activity(job.root), request)
+    reply: ShowCallReply = environment(local=False).run(show_call(job.root), request)
     return reply
 
 

@@ -1,7 +1,5 @@
 """The activity that takes a job's notes into the store."""
 
-from __future__ import annotations
-
 import pytest
 from temporalio.exceptions import ApplicationError
 

@@ -1,7 +1,5 @@
 """What a person finds in a job's folder, and what is taken from it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,15 +8,15 @@ import pytest
 
 from activities.checkpoints import open_checkpoints
 from activities.checkpoints.journal import FULL_BYTES
-from activities.steps.show_folder import ShowFolderActivity
-from activities.steps.take_folder import TakeFolderActivity
+from activities.steps.show_folder import show_folder
+from activities.steps.take_folder import take_folder
 from protocol.requests import FolderReply, ImportReply, TakeFolderRequest
 from tests.activities.standing import JOB, Standing, environment
 
 
 def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    take = TakeFolderActivity(job.root).take_folder
+    take = take_folder(job.root)
     request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
     folder = job.root.workspace(JOB)
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,9 +33,7 @@ def test_what_a_person_put_there_is_packed_before_the_job_goes_on(tmp_path: Path
 
 def take(job: Standing) -> ImportReply:
     request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
-    reply: ImportReply = environment(local=False).run(
-        TakeFolderActivity(job.root).take_folder, request
-    )
+    reply: ImportReply = environment(local=False).run(take_folder(job.root), request)
     job.commit = reply.commit
     return reply
 
@@ -49,9 +45,7 @@ def shown(job: Standing) -> Path:
 
 def show(job: Standing) -> list[str]:
     request = TakeFolderRequest(root=job.root.id, commit=job.commit, at=0, step=1)
-    done: FolderReply = environment(local=False).run(
-        ShowFolderActivity(job.root).show_folder, request
-    )
+    done: FolderReply = environment(local=False).run(show_folder(job.root), request)
     return done.moved_aside
 
 

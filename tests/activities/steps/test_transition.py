@@ -1,7 +1,5 @@
 """The transition from one phase to the next: one step, in which nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -176,7 +174,7 @@ async def test_what_worked_after_a_failure_is_kept_with_it(tmp_path: Path) -> No
         "- Failed: it was cold\n"
         "- Worked then, in phase 2 (Look): Warmed the pot.; Warmed the pot.; Poured.\n"
     )
-    assert not reply.idle
+    assert reply.work
     assert reply.mark
 
 
@@ -200,3 +198,24 @@ def test_our_summary_does_not_take_the_place_of_one_that_is_asked_for() -> None:
     assert any("output/summary.md" in todo for todo in ours)
     theirs = contents("final", "Write output/summary.md with the three best teas.")
     assert theirs == [todo for todo in ours if "output/summary.md" not in todo]
+
+
+async def test_a_todo_whose_file_has_not_changed_is_passed_over_and_never_ticked(
+    tmp_path: Path,
+) -> None:
+    job = Standing.begin(tmp_path)
+    snapshot = job.open()
+    for todo, path in zip(snapshot.state.phase.todos, ("workspace.md", "plan.md"), strict=False):
+        todo.updates = path
+    job.commit = snapshot.save("lists", AT)
+    assert "Passed over todo 1, which is not ticked" in job.call("todo_complete", notes="Known.")
+    job.call("write_file", path="plan.md", content=PLAN)
+    assert job.call("todo_complete").startswith("Completed todo 2")
+    first, second, *_ = job.open().state.phase.todos
+    assert (first.done, first.needed, second.done) == (False, False, True)
+    # The same reply, or a later one, may still change it.
+    job.call("write_file", path="workspace.md", content="The kettle is blue.")
+    job.reply(("todo_rewind", json.dumps({"issue": "it was cold"})))
+    reply = await transition(job, None, purpose="rewind", outcome="rewound", summary=False)
+    page = yaml.safe_load(job.open(reply.commit).read_text("archive/phase_002.yaml"))
+    assert [todo["status"] for todo in page["todos"]][:2] == ["completed", "completed"]

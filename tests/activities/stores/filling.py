@@ -1,7 +1,5 @@
 """Requirements for the store, without a workspace."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 
@@ -9,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from activities.requirements import store_sync, validation_claims
 from activities.requirements.requirement import Citation, Requirement
-from activities.requirements.requirement_rows import R, load_requirement
+from activities.requirements.requirement_store import R, load_requirement
 from activities.stores.outbox import Call
 from activities.stores.relational_store import RelationalStore
 from activities.stores.schema import REQUIREMENTS

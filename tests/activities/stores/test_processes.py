@@ -1,7 +1,5 @@
 """Processes at the same store at once, and one that is killed in the middle of a write."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

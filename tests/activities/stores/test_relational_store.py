@@ -1,7 +1,5 @@
 """Opening a store: made at first use, tried twice, and said to be away when it is."""
 
-from __future__ import annotations
-
 import ctypes
 import socket
 import sqlite3

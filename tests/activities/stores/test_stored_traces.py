@@ -1,7 +1,5 @@
 """Traces in both databases."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from activities.steps.store_traces import trace_row_to_store

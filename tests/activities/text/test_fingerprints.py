@@ -1,7 +1,5 @@
 """Equal content has an equal fingerprint, and errors are told apart by kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.text.fingerprints import (

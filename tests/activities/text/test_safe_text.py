@@ -1,7 +1,5 @@
 """Text made shorter that keeps its two ends."""
 
-from __future__ import annotations
-
 from activities.text.safe_text import cut_middle
 
 

@@ -1,7 +1,5 @@
 """What a screen shows of a program's output."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Token counts: the model's own encoding, without a network, and paid for once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

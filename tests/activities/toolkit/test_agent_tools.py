@@ -1,7 +1,5 @@
 """The tools of an agent, as its configuration describes them."""
 
-from __future__ import annotations
-
 import pytest
 
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does

@@ -1,7 +1,5 @@
 """Tools declared at most once: what is interrupted is reported, what is done is not done again."""
 
-from __future__ import annotations
-
 import dataclasses
 import signal
 import subprocess

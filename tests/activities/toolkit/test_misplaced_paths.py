@@ -1,7 +1,5 @@
 """A new file beside the repository is refused where one inside it was surely meant."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

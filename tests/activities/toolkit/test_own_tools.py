@@ -1,7 +1,5 @@
 """Tools of one's own, from `tools/` of the folders that LONGHAUL_CONFIG names."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

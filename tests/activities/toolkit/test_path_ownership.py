@@ -1,7 +1,5 @@
 """Who may write what, whatever tool and whatever way is tried."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """With few tools all are offered, with many the core: what the model is sent shrinks with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +13,7 @@ from activities.phases.orientation import orientation_messages
 from activities.text.tokens import count_tokens
 from activities.toolkit.registry import REGISTRY, UnknownTool, select_registered_tools
 from activities.toolkit.tool_offer import (
+    ENDING,
     MAX_OFFERED,
     deferred_tool_advice,
     offer_tools,
@@ -67,8 +66,9 @@ def test_shipped_agents_are_offered_all_they_have(
     job = Standing.begin(tmp_path, agent=name, kind=kind)
     config = load_agent(name)
     had = [e for e in select_registered_tools(config.tools) if e.name != "cite_web"]
-    # One list of work with commands: looked at and completed in every phase.
-    is_single = config.todos.work and any(e.name == "run_command" for e in had)
+    # One list of work, with commands or its own end, or without todos shown: completed anywhere.
+    ends_there = config.plain or config.todos.work_calls_job_complete
+    is_single = config.todos.work and (ends_there or any(e.name == "run_command" for e in had))
     anywhere = {e.name for e in had if is_single} - {"todo_write"}
     working = {"wait", "move_file", "generate_workspace_summary"} if is_single else set[str]()
     offer = offer_tools(config, kind)
@@ -109,7 +109,7 @@ def test_the_limit_is_the_last_number_at_which_all_are_offered(office: list[str]
         entry.name for entry in select_registered_tools(GROUPS) if "tactical" in entry.phases
     ]
     at_limit = offer_tools(agent(*GROUPS, tools_offered=len(tactical_names)), "tactical")
-    assert [entry.name for entry in at_limit.offered] == tactical_names
+    assert sorted(entry.name for entry in at_limit.offered) == sorted(tactical_names)
     assert at_limit.deferred == []
     over = offer_tools(agent(*GROUPS, tools_offered=len(tactical_names) - 1), "tactical")
     core = {entry.name for entry in over.offered}
@@ -144,7 +144,7 @@ def test_a_core_over_the_limit_is_offered_whole() -> None:
         for entry in select_registered_tools(["files", "todos", "job"])
         if "strategic" in entry.phases
     ]
-    assert offer_tools(config, "strategic").offered == core
+    assert sorted(offer_tools(config, "strategic").offered, key=core.index) == core
     assert "search_tools" not in {entry.name for entry in offerable_tools(config)}
 
 
@@ -227,3 +227,13 @@ def test_a_worker_that_lacks_a_tool_of_a_running_job_says_so() -> None:
     with pytest.raises(UnknownTool) as caught:
         select_registered_tools(["files", "counting"])
     assert str(caught.value) == "this worker has no tool or group 'counting': start one that has it"
+
+
+def test_the_requests_of_all_phases_begin_alike(office: list[str]) -> None:
+    """A provider's cache keeps what comes before the first difference."""
+    strategic, tactical = (
+        [entry.name for entry in offer_tools(agent(*GROUPS), kind).offered]
+        for kind in ("strategic", "tactical")
+    )
+    common = [name for name in strategic if name in tactical and name not in ENDING]
+    assert strategic[: len(common)] == tactical[: len(common)] == common

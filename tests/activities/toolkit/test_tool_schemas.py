@@ -1,7 +1,5 @@
 """What is sent of the schemas that servers declare."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -54,6 +52,10 @@ def test_others_are_sent_as_they_are(schema: dict[str, Any]) -> None:
         ({"exclusiveMinimum": 0, "maximum": 5000}, ["at most 5,000", "above 0"]),
         ({"minLength": 1, "maxLength": 4000}, ["at most 4,000 characters"]),
         ({"anyOf": [{"minItems": 2}, {"type": "null"}], "default": None}, ["at least 2 entries"]),
+        (
+            {"items": {"properties": {"id": {}, "why": {}}, "required": ["id"]}},
+            ["each with id, why?"],
+        ),
         (
             {"items": {"$ref": "#/$defs/kind"}, "default": False},
             ["each one of a, b", "default false"],

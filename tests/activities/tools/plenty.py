@@ -1,7 +1,5 @@
 """An office's worth of tools: 40 of them, in the registry for as long as a test runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A deferred write that its store refuses once it answers is lost to nobody's surprise."""
 
-from __future__ import annotations
-
 import socket
 import time
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 
 from activities.requirements import store_sync
 from activities.requirements.graph.graph_writes import NODE
-from activities.steps.close_job import CloseJobActivity
+from activities.steps.close_job import close_job
 from activities.stores.outbox import (
     Call,
     OutboxWriter,
@@ -54,9 +52,7 @@ async def cancelled(job: Standing) -> list[str]:
     request = CloseRequest(
         root=job.root.id, commit=job.commit, at=AT, step=job.step, status="cancelled"
     )
-    closed: CloseReply = await environment(local=False).run(
-        CloseJobActivity(job.root).close_job, request
-    )
+    closed: CloseReply = await environment(local=False).run(close_job(job.root), request)
     return closed.result.unresolved
 
 

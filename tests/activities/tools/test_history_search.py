@@ -1,14 +1,12 @@
 """What the conversation no longer shows is found again, in this phase and in earlier ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
 from activities.job.context_view import Compaction
-from activities.job.tool_messages import tool_call_id
+from activities.job.conversation_calls import tool_call_id
 from tests.activities.standing import AT, Standing
 
 

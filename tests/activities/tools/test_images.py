@@ -1,7 +1,5 @@
 """Looking at images: what is sent over both APIs, and what is left after a compaction."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path
@@ -12,7 +10,7 @@ import pytest
 from activities.model.prompt import count_prompt_tokens, job_prompt_body
 from activities.toolkit.tool_offer import offer_tools
 from config.agent_files import load_agent
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from protocol.phase import PhaseKind
 from rehearsal import Reply, Script
 from tests.activities.documents.test_picture import encoded

@@ -1,7 +1,5 @@
 """Whatever path a model makes up, no file tool touches anything outside the workspace."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which kind of phase a tool belongs to: the workflow refuses it in the other."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.toolkit.registry import REGISTRY

@@ -1,7 +1,5 @@
 """The scope tools, and how the boxes of the plan follow the ledger."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

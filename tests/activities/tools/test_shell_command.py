@@ -1,7 +1,5 @@
 """`run_command`: from a checkpoint to a checkpoint, through a private folder in a sandbox."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from activities.commands import sandbox
-from activities.guards.hooks.tool_mapping import hook_tool_name
+from activities.guards.hooks.voters import hook_tool_name
 from activities.redaction.credentials import refresh_credential_values
 from tests.activities.standing import Standing
 
@@ -32,6 +30,13 @@ def test_a_command_sees_the_files_and_what_it_changes_is_kept(job: Standing) -> 
     assert job.text("b.txt") == "two\n"
     assert "a.txt" not in job.paths()
     assert job.call("run_command", command="cat b.txt; pwd") == "Exit code 0.\ntwo\n/workspace"
+
+
+def test_caches_that_a_command_leaves_are_not_named_as_work(job: Standing) -> None:
+    write = "mkdir -p output/__pycache__ && touch output/__pycache__/a.pyc && echo x > output/a.py"
+    job.call("run_command", command=write)
+    seen = job.open().state.seen
+    assert (seen.calls, seen.files) == (1, ["output/a.py"])
 
 
 def test_a_command_with_a_nul_is_answered(job: Standing) -> None:

@@ -1,7 +1,5 @@
 """`search_tools` finds a tool by what it does, whatever is asked, and calls need it first."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Iterator

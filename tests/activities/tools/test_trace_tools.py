@@ -1,7 +1,5 @@
 """The tools for traces, as an agent calls them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

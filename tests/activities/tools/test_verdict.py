@@ -1,7 +1,5 @@
 """Verdicts of a reviewer are read from calls and from text, whole or not."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -77,3 +75,16 @@ def test_texts_are_bounded_and_whole() -> None:
 
 def test_the_schema_has_no_pattern() -> None:
     assert "pattern" not in json.dumps(REGISTRY[JUDGE].schema)
+
+
+def test_what_no_statement_has_is_read_with_its_words() -> None:
+    new = {"verdict": "unmet", "asked": "Every page links home.", "finding": "no link"}
+    read = read_verdicts([judge(MET, new, {**new, "verdict": "met"})], "")
+    assert read is not None
+    assert list(read.verdicts) == ["S1"]
+    assert [(each.text, each.verdict) for each in read.added] == [(new["asked"], "unmet")]
+    # With an id it judges that statement.
+    both = read_verdicts([judge({**UNMET, "asked": "Every page links home."})], "")
+    assert both is not None
+    assert both.verdicts["S2"].verdict == "unmet"
+    assert not both.added

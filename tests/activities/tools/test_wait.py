@@ -1,7 +1,5 @@
 """What a call of `wait` asks for, and what it is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What web tools leave in the workspace and tell the model: sources as evidence, text as data."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -11,9 +9,10 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.documents import pages_with_quote, parse_pages
+from activities.documents.pages import parse_pages
+from activities.documents.quotes import pages_with_quote
 from activities.toolkit.tool_offer import offerable_tools
-from activities.web import page_source_stem
+from activities.web.page_sources import page_source_stem
 from config.agent_files import load_agent
 from tests.activities.standing import Standing
 from tests.activities.web import sites

@@ -1,14 +1,12 @@
 """Traces for the store, without a job."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
 from temporalio.testing import ActivityEnvironment
 
 from activities.checkpoints import Root
-from activities.steps.store_traces import store_traces_activity
+from activities.steps.store_traces import store_traces
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
 
 
@@ -28,5 +26,5 @@ def store(root: Root, *traces: Trace, job: str = "job", **details: Any) -> int:
     env.info = dataclasses.replace(env.info, workflow_id=job)
     base: dict[str, Any] = {"root": root.id, "agent": "generalist", "task": "Mend the server"}
     request = StoreTracesRequest(**base | details, traces=list(traces))
-    stored: StoreTracesReply = env.run(store_traces_activity(root), request)
+    stored: StoreTracesReply = env.run(store_traces(root), request)
     return stored.count

@@ -1,7 +1,5 @@
 """Search over past situations: what fits, who may see it, how quick and how short it is."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path
@@ -19,7 +17,7 @@ from activities.text.tokens import count_tokens
 from activities.traces.recall import recall_traces
 from activities.traces.trace_search import TraceSearchScope, find_traces
 from activities.traces.trace_text import render_trace
-from config.schema.agent_sections import Embeddings
+from config.schema.model_settings import Embeddings
 from protocol.trace_requests import StoreTracesRequest
 from tests.activities.search.endpoint import serving
 from tests.activities.standing import Standing
@@ -198,6 +196,14 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     lines = env.run(recall_traces, job.root, job.open())
     assert len(lines) == 2, lines
     assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
+    # A project's instructions tell what became of its other work.
+    refused = {**accepted, "why": "Milk: there is none."}
+    store(job.root, trace(17, "tea was not accepted", **refused), job="g")
+    assert any("there is none" in line for line in env.run(recall_traces, job.root, job.open()))
+    job.write("instructions.md", "Make tea.\n- milk (blocked): Milk: there\n  is none.")
+    assert len(env.run(recall_traces, job.root, job.open())) == 2
+    job.write("instructions.md", "Make tea.")
+    RelationalStore(job.root).run(lambda connection: rows.forget_traces(connection, "g"))
     # A rewind leaves several traces, of which the one that says what to do is enough.
     why = "the tea was cold"
     rewound = trace(14, "the phase was rewound", type="outcome", why=why)

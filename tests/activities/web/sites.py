@@ -1,7 +1,5 @@
 """Real HTTP servers that behave as the web does, and as it should not."""
 
-from __future__ import annotations
-
 import gzip
 import ssl
 import time

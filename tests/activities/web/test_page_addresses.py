@@ -1,15 +1,12 @@
 """Only public addresses are reached, in whatever way an address is written."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 
 import pytest
 from pydantic import ValidationError
 
-from activities.runtime.addresses import is_public_address
-from activities.web import PageRefused, resolve_host
-from activities.web.page_addresses import check_page_addresses, parse_page_address
+from activities.runtime.addresses import is_public_address, resolve_host
+from activities.web.page_addresses import PageRefused, check_page_addresses, parse_page_address
 from config.schema.web import Web
 
 PRIVATE = [

@@ -1,7 +1,5 @@
 """A page is fetched within bounds, or refused with a sentence; nothing hangs or fills up."""
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import itertools
@@ -18,7 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from activities.web import FetchedPage, PageRefused, Resolve, download_page
+from activities.web.page_addresses import PageRefused, Resolve
+from activities.web.page_fetch import FetchedPage, download_page
 from config.schema.web import Web
 from tests.activities.web import sites
 from tests.activities.web.sites import PAGE, Answer, Site, serving

@@ -1,7 +1,5 @@
 """`doctor --model`: checks what jobs need, on endpoints that misbehave in each way."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, ClassVar
 
@@ -9,7 +7,7 @@ import pytest
 
 from cli.checks.check_result import CheckResult
 from cli.checks.model_checks import check_model
-from config.schema.agent_sections import ModelConfig
+from config.schema.model_settings import ModelConfig
 from rehearsal import Answer, Reply, Request, wire
 from tests.http_server import Handler, served
 from tests.provider.server import Provider, ProviderServer

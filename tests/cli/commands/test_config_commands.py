@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.checkpoints import Root
 from activities.toolkit.registry import REGISTRY
 from cli.checks.config_checks import check_configuration
 from cli.tool_listing import agent_tool_listing
@@ -69,6 +70,21 @@ def test_the_guards_of_the_root_are_checked(offline, workspaces):
     assert f"✗ learned guard no-x: {path}: guard.decision: " in ran.out
     assert "found 'denied'" in ran.out
     assert str(path) in offline("doctor").out
+
+
+def test_guards_lists_those_in_use_and_names_the_others(offline, workspaces):
+    Root.open(workspaces, create=True)
+    learned(workspaces)
+    store, prompt = LearnedGuards(workspaces), "Say what\n" * 20
+    for name, more in (("ask", {"prompt": prompt}), ("old", {"stage": "retired"})):
+        fields = {"stage": "experiment", "at": 1, "since": 1, "why": "seen", "agent": "creator"}
+        store.put_revision(LearnedRevision(name=name, **fields | more))
+    lines = offline("guards").out.splitlines()
+    assert [line.split(";")[0].split("  ")[0] for line in lines] == [
+        "no-x",
+        "1 proposed for prompts: ask",
+        "1 retired: old",
+    ]
 
 
 def test_an_unknown_agent_is_a_mistake(offline):

@@ -1,7 +1,5 @@
 """`forget`, and what other commands say about a job that was forgotten."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,14 +1,12 @@
 """A configuration folder written by `init`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from cli.app import main
 from cli.checks.config_checks import check_configuration
-from cli.start.project_input import project_input
+from cli.start.start_files import project_input
 
 
 def test_what_is_written_can_be_used_as_it_is(

@@ -1,7 +1,5 @@
 """`list` with many jobs, on its own server: its cost, and that each job appears once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """A coding agent hands a job over through MCP and looks after it."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The requirement store for people: list, search, export, withdraw and restore."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex
@@ -10,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root
-from activities.requirements.graph import GraphQuery, open_graph
+from activities.requirements.graph import open_graph
 from activities.requirements.graph.cypher import put_node_cypher
+from activities.requirements.graph.interface import GraphQuery
 from activities.requirements.requirement import Citation, Requirement
 from activities.stores.relational_store import RelationalStore
 from cli.signals.signal_sending import signal_sender_name

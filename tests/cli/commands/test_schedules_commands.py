@@ -1,7 +1,5 @@
 """Jobs started on a schedule, on a real server."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

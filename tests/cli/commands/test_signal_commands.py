@@ -1,7 +1,5 @@
 """A person steers a real job with commands, following what they print."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shlex

@@ -1,7 +1,5 @@
 """Tests for the file of a trial and the table of its runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +18,7 @@ from cli.jobs.outline_text import (
     status_outline,
 )
 from cli.output import UserError
-from cli.start.trial_input import read_trial_file
+from cli.start.start_files import read_trial_file
 from protocol.status import JobStatus, TrialStatus
 from protocol.trial_status import TrialRun
 from protocol.usage import Usage
@@ -82,7 +80,10 @@ def test_table_has_shares_figures_and_the_comparison() -> None:
     runs += [ended("few", None, "late") for _ in range(3)] + [ended("few", None, "cancelled")]
     lines = figures(runs)
     assert "so few runs cannot show any difference" in lines[0]
-    assert lines[1:3] == ["figures:", "  now: completed 3 of 3 (95 % interval 44% to 100%)"]
+    assert lines[1:3] == [
+        "figures:",
+        "  now: completed 3 of 3 (95 % interval 44% to 100%; 2 in a row 100%)",
+    ]
     assert "calls 4 (3 to 9), tokens 40 (30 to 90)" in lines[3]
     assert lines[4].startswith("  few: completed 0 of 3")
 

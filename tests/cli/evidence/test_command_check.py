@@ -1,7 +1,5 @@
 """Verifiers of an archive are run by the rules by which the job could end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

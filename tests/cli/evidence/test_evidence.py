@@ -1,13 +1,12 @@
 """The archive of a real job: verified where there is nothing else, and what a forger changes."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -21,14 +20,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from temporalio.client import WorkflowHistory
 from temporalio.converter import PayloadCodec
 
 from activities.checkpoints import Root
 from activities.checkpoints.journal_records import BLOB, JournalRecord
-from activities.checkpoints.pack_writer import PackWriter
-from activities.checkpoints.packfile import pack_entry_head, read_pack_entries
+from activities.checkpoints.packfile import PackWriter, pack_entry_head, read_pack_entries
 from activities.commands import sandbox
 from cli.app import main
 from cli.evidence.archive_file import (
@@ -37,14 +34,15 @@ from cli.evidence.archive_file import (
     read_archive,
     write_archive,
 )
-from cli.evidence.ssh_signature import SigningKey, read_public_keys
 from cli.evidence.verification import Verification, check_signature, verify_archive
+from cli.signing_key import SigningKey, read_public_keys
 from engine import codec
 from engine.converter import VARIABLE
 from engine.development import DevelopmentServer
 from rehearsal.request_view import RequestView
 from tests.cli.conftest import REPOSITORY
 from tests.soak import soak
+from tests.ssh_keys import make_key
 from tests.workflows.serving import serving
 from tests.workflows.short import DONE, Call, Short, close, hand_over, job, plan
 
@@ -103,18 +101,6 @@ class Evidence:
     @property
     def public(self) -> Path:
         return self.key.with_suffix(".pub")
-
-
-def make_key(path: Path) -> Path:
-    from cryptography.hazmat.primitives import serialization as form  # noqa: PLC0415
-
-    key = Ed25519PrivateKey.generate()
-    path.write_bytes(
-        key.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption())
-    )
-    public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
-    path.with_suffix(".pub").write_bytes(public + b" ada@example.org\n")
-    return path
 
 
 def collect(address: str, folder: Path, key: Path) -> dict[str, Any]:
@@ -425,6 +411,30 @@ async def test_a_forger_without_the_key_contradicts_himself(
     verification = await verify_archive(path, [], run_commands=False)
     assert verdicts(verification)["digests"] == "holds"
     assert contradicted(verification) >= expected, verification
+
+
+async def test_a_clock_that_the_replay_has_otherwise_contradicts_nothing(
+    evidence: Evidence, tmp_path: Path
+) -> None:
+    """A workflow task that timed out amid a local activity leaves the state such milliseconds."""
+
+    def later(text: str) -> str:
+        return re.sub(r'("seconds":\d+\.\d*)', r"\g<1>1", text)
+
+    changed = in_histories(later, "WorkflowExecutionContinuedAsNew")
+    with_the_next = in_histories(later, "WorkflowExecutionStarted")
+
+    def forge(members: dict[str, bytes]) -> None:
+        changed(members)
+        with_the_next(members)
+
+    verification = await verify_archive(
+        forged(evidence, tmp_path / "later.tar", forge), [], run_commands=False
+    )
+    assert verdicts(verification)["decisions"] == "holds", verification
+    forged_path = forged(evidence, tmp_path / "forged.tar", never_approved)
+    told = str(await verify_archive(forged_path, [], run_commands=False))
+    assert "is not what the workflow returns: acts, approvals, notices" in told
 
 
 def test_what_is_found_is_told_to_programs_too(

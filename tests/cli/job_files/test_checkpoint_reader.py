@@ -20,8 +20,8 @@ from temporalio.client import (
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli.app import main
+from cli.commands.look_commands import list_jobs
 from cli.job_files import checkpoint_reader
-from cli.jobs.job_list import list_jobs
 from cli.jobs.job_view import query_job_status
 from cli.jobs.watch import follow_on_console
 from cli.report.job_report import BROKEN
@@ -327,6 +327,6 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
 )
 async def test_only_a_query_that_came_too_early_is_asked_again(reason, answer, times):
     query = AsyncMock(side_effect=[WorkflowQueryFailedError(reason), {"phase": 1}])
-    client = Mock(get_workflow_handle=lambda _: Mock(query=query))
+    client = Mock(get_workflow_handle=lambda _, run_id: Mock(query=query))
     assert await query_job_status(client, "some-job", 5) == answer
     assert query.await_count == times

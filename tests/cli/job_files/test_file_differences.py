@@ -7,9 +7,10 @@ import pytest
 from temporalio.client import WorkflowFailureError
 
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
-from activities.checkpoints.line_diff import MAX_BYTES
+from activities.checkpoints.tree_diff import MAX_BYTES
 from activities.job.snapshot import Snapshot
 from cli.job_files import file_differences
+from cli.signals.signal_sending import signal_sender_name
 from config.agent_files import load_agent
 from protocol.job_state import JobState
 from protocol.phase import Phase
@@ -146,6 +147,7 @@ def test_fork_starts_a_job_with_the_plain_object_of_the_contract(engine, grown, 
         "fork": {"job": grown, "phase": 2},
         "instructions": "Shorter, please",
         "set": {"model.name": "large"},
+        "by": signal_sender_name(),
     }
     assert (
         "set: limits.nothing"

@@ -8,10 +8,11 @@ import pytest
 from rich.console import Console
 
 from cli import output
-from cli.commands.list_command import COLUMNS, NARROWED
+from cli.commands.look_commands import COLUMNS, NARROWED
 from cli.jobs.job_memo import JOB, status_from_memo
 from cli.jobs.job_view import JobView
 from cli.jobs.outline_text import (
+    job_exit_code,
     job_outcome_lines,
     job_status_line,
     outline_lines,
@@ -22,7 +23,14 @@ from cli.jobs.outline_text import (
 from cli.output import escape_controls, result_console
 from protocol.notices import Notice
 from protocol.outline import limits_line, usage_line, wait_line
-from protocol.status import AnyStatus, JobStatus, LimitUse, ProjectStatus, UnderWay
+from protocol.status import (
+    AnyStatus,
+    JobStatus,
+    LimitUse,
+    ProjectStatus,
+    ProjectUnit,
+    UnderWay,
+)
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 
@@ -81,6 +89,14 @@ def test_the_screen_shows_texts_as_they_are() -> None:
     shown = painted(job())
     for words in ("Read the [bold]law", "write_file [red]x", "▶ 2. Second", "1/3"):
         assert words in shown
+
+
+def test_what_takes_minutes_is_named_by_what_it_does() -> None:
+    status = job()
+    status.under_way = [UnderWay(activity="judge_ending", since="2026-01-01T00:00:00Z", seconds=64)]
+    assert (
+        "check of the end (guards, verifiers, the tests that prove the work) under way for 0:01:04"
+    ) in sheet(status)
 
 
 def test_what_needs_a_person_comes_first_then_the_list_then_figures() -> None:
@@ -295,3 +311,11 @@ def test_a_completed_job_says_how_many_statements_were_met_and_names_the_others(
     result["contract"] = [{**row, "verdict": "not reviewed"}]
     status = job(job_id="tea-1", status="completed", result=result)
     assert job_outcome_lines(status)[0] == "tea-1 completed, 3 statements, not reviewed"
+
+
+def test_a_project_with_a_blocked_unit_has_not_done_all() -> None:
+    now = datetime.now(UTC)
+    for word, code in (("completed", 0), ("blocked", 1)):
+        units = [ProjectUnit(id="brew", title="Brews", status=word)]
+        status = ProjectStatus(status="completed", units=units)
+        assert job_exit_code(JobView("x", status, closed=True, started=now, run_id="r")) == code

@@ -1,7 +1,5 @@
 """Reports made up for tests of the page and its charts."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Positions of the parts of charts."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.report import charts, value_formats

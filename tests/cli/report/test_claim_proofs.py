@@ -1,7 +1,5 @@
 """What a report calls proved: looked up by the system, and not undone later."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,11 +8,11 @@ from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from cli.report import checkpoint_facts
 from cli.report.checkpoint_facts import CheckpointFacts
-from cli.report.claim_proofs import JUDGE, REVIEW, list_proofs
 from cli.report.history import ActivityResult
+from cli.report.job_report import JUDGE, REVIEW, list_proofs
 from cli.report.tally import Tally
 from config.agent_files import load_agent
-from config.schema.agent_sections import Verifier
+from config.schema.work_checks import Verifier
 from protocol.job_state import JobState
 from protocol.phase import Phase
 from protocol.todo_list import DoneWhen, Todo

@@ -1,7 +1,5 @@
 """Whether the exit code of a command line is that of the program under test."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.report.failing_commands import deciding_program

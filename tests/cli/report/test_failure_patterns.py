@@ -1,7 +1,5 @@
 """The patterns that are watched for."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 
@@ -33,6 +31,18 @@ def test_plans_that_replace_plans_are_named() -> None:
     # What a person sends back is no plan that the agent replaced.
     phases[1] = phase(2, "strategic", purpose="rewind", by="Ann")
     assert not failure_patterns.planning_only_pattern(phases).found
+
+
+def test_a_job_that_does_next_to_nothing_but_plan_is_found() -> None:
+    phases = [phase(1, "strategic", purpose="bootstrap")]
+    assert not failure_patterns.planning_only_pattern(phases).found
+    idle = failure_patterns.planning_only_pattern(phases, has_work=False)
+    assert idle.details == ["no file of the work changed; 10 of 10 model calls planned"]
+    kinds = [*(["strategic", "tactical"] * 2), *["strategic"]]
+    many = [phase(n, kind) for n, kind in enumerate(kinds, 1)]
+    for each in many:
+        each.model_calls = 1 if each.kind == "tactical" else 9
+    assert failure_patterns.planning_only_pattern(many).details == ["27 of 29 model calls planned"]
 
 
 def test_a_line_of_the_plan_that_comes_back_is_a_swing() -> None:

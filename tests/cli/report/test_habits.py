@@ -1,7 +1,5 @@
 """Mistakes that recur: which are listed, over which jobs, and how they are drawn."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page: all content of a report shows as text; nothing of it runs or loads."""
 
-from __future__ import annotations
-
 import time
 from html.parser import HTMLParser
 from typing import Any

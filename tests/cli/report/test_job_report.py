@@ -1,7 +1,5 @@
 """A report computed from made-up checkpoints, without a server."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,15 @@ from cli.jobs.job_view import JobView
 from cli.report import checkpoint_facts
 from cli.report.history import StatusChange
 from cli.report.html_page import render_html_page
-from cli.report.job_report import BROKEN, CUT, FORGOTTEN, NO_WORKER, compose_job_report
+from cli.report.job_report import (
+    BROKEN,
+    CUT,
+    FORGOTTEN,
+    NO_WORKER,
+    NOTHING_DONE,
+    compose_job_report,
+    unexplained_open_work,
+)
 from cli.report.report_content import Report
 from cli.report.sanitize import sanitize_line
 from cli.report.tally import Tally
@@ -170,11 +176,27 @@ def test_what_was_accepted_with_something_open_is_told(
         f"item S1 is open: {sanitize_line(f'Cover {KEY}')}",
         "item S2 is open: Cover milk",
         "output/tea.md: does not exist",
+        NOTHING_DONE,
     ]
     unresolved = ["Phase 1: no water came.", "S1: no water came.", "S2: the milk was sour."]
     result = {"status": "completed", "unresolved": unresolved}
-    job_report = composed(facts, seen(status="completed", result=result))
-    assert job_report.patterns[0].details == ["output/none.md: is empty"]
+    status, worked = seen(status="completed", result=result), replace(facts, has_work=True)
+    assert composed(worked, status).patterns[0].details == ["output/none.md: is empty"]
+
+
+def test_the_list_that_job_complete_ends_is_not_called_open(
+    facts: checkpoint_facts.CheckpointFacts,
+) -> None:
+    state = facts.state.model_copy(deep=True)
+    state.phase = state.phase.model_copy(update={"ends_job": True, "plan_position": 1})
+    state.scope[1].source = "plan"
+    plan = [("Phase 1", "Brew"), ("Phase 2", "Pour")]
+    ended = replace(facts, state=state, open_plan_phases=plan, has_work=True)
+    assert unexplained_open_work(ended, None)[:2] == [
+        "Phase 2: Pour is open in plan.md",
+        f"item S1 is open: Cover {KEY}",
+    ]
+    assert "item S2 is open: Cover milk" not in unexplained_open_work(ended, None)
 
 
 def test_what_could_not_be_read_is_told(facts: checkpoint_facts.CheckpointFacts) -> None:

@@ -1,7 +1,5 @@
 """`report` on a real job: real server, worker and checkpoints, and a model that goes astray."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator

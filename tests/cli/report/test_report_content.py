@@ -1,7 +1,5 @@
 """The data of a report: programs read it, so its form must not change."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sums over a job's history, and who refused what."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import AsyncIterator
 from itertools import pairwise

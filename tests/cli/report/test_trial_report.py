@@ -1,7 +1,5 @@
 """Tests for the report of a trial."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

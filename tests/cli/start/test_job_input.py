@@ -2,6 +2,7 @@
 
 import json
 
+from cli.signals.signal_sending import signal_sender_name
 from tests.http_server import Handler, served
 
 
@@ -25,6 +26,7 @@ def test_the_job_gets_the_plain_object_of_the_contract(engine, starter, tmp_path
         "documents": [staged, "https://example.org/law.html"],
         "items": ["§ 1", "§ 2"],
         "set": {"limits.rewinds": 3},
+        "by": signal_sender_name(),
     }
     assert staged.startswith("staged:")
     assert staged.endswith("/the law.md")
@@ -40,7 +42,11 @@ def test_an_id_is_made_and_printed_with_the_link(engine, starter, monkeypatch):
     assert job.startswith("generalist-")
     assert len(job) == len("generalist-") + 6
     assert link == f"{address}/namespaces/default/workflows/{job}"
-    assert engine.status(job)["input"] == {"agent": "generalist", "instructions": "x"}
+    assert engine.status(job)["input"] == {
+        "agent": "generalist",
+        "instructions": "x",
+        "by": signal_sender_name(),
+    }
 
 
 def test_a_link_is_printed_to_a_configured_web_ui_that_this_host_does_not_reach(

@@ -1,7 +1,5 @@
 """Settings of a start."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.start.job_settings import SHIPPED_AGENTS, check_start_config

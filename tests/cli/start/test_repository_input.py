@@ -1,7 +1,5 @@
 """A repository or folder on the command line: checked, staged, and shown as git does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Trials as text, from statuses of workers of any version."""
 
-from __future__ import annotations
-
 from cli.jobs.outline_text import outline_sheet, status_outline
 from protocol.status import TrialStatus
 

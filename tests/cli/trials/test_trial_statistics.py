@@ -1,13 +1,12 @@
 """Tests for shares of completed runs and their comparison, against published values."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
 
 from cli.trials.trial_statistics import (
     Share,
+    all_complete_rate,
     compare_completion_shares,
     fisher_probability,
     share_interval,
@@ -82,3 +81,16 @@ def test_configuration_without_ended_runs_is_not_compared() -> None:
 def test_impossible_counts_are_refused() -> None:
     with pytest.raises(ValueError, match="3 of 2 runs"):
         Share(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "rate"),
+    [(Share(4, 4), 2, 1.0), (Share(2, 4), 2, 1 / 6), (Share(1, 4), 2, 0.0), (Share(3, 4), 1, 0.75)],
+)
+def test_how_likely_so_many_in_a_row_complete(share: Share, count: int, rate: float) -> None:
+    assert all_complete_rate(share, count) == pytest.approx(rate)
+
+
+def test_few_runs_say_nothing_of_many() -> None:
+    with pytest.raises(ValueError, match="2 runs say nothing of 3"):
+        all_complete_rate(Share(2, 2), 3)

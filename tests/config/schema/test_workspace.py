@@ -1,7 +1,5 @@
 """Addresses of remotes: those that git takes, and none that contain a password."""
 
-from __future__ import annotations
-
 import pytest
 
 from config.agent_files import load_agent

@@ -1,7 +1,5 @@
 """A receiver for what this process exports; its tests take the plugins from here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType

@@ -1,7 +1,5 @@
 """The span of a job: sent once, by the worker that ends it, whatever was replayed before."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -11,7 +9,7 @@ from temporalio.worker import Replayer
 from activities.checkpoints import Root
 from engine.converter import DATA_CONVERTER
 from engine.development import DevelopmentServer
-from engine.workflow_sandbox import sandbox_runner
+from engine.workflow_runner import JobWorkflowRunner
 from rehearsal import Failure, rehearse
 from rehearsal.wire import Answer, Request
 from tests.engine.otel.conftest import Exported
@@ -92,7 +90,7 @@ async def test_recorded_histories_replay_with_it_and_send_nothing(exported: Expo
     replayer = Replayer(
         workflows=[Job, Project, Trial],
         data_converter=DATA_CONVERTER,
-        workflow_runner=sandbox_runner(),
+        workflow_runner=JobWorkflowRunner(),
         plugins=exported.pipeline.otlp_export_plugins(),
     )
     # Spans of earlier tests may still be on their way.

@@ -1,7 +1,5 @@
 """What turns OpenTelemetry on, and the message when it is unavailable."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

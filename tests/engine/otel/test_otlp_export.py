@@ -1,7 +1,5 @@
 """What the process's provider gives to others, and what it reports about itself."""
 
-from __future__ import annotations
-
 from opentelemetry import trace
 from opentelemetry.propagate import inject
 

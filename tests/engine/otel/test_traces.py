@@ -1,7 +1,5 @@
 """Traces and metrics of real workers, as a receiver gets them."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

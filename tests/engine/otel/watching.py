@@ -1,7 +1,5 @@
 """A receiver, and workers as processes that send to it."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Hooks as scripts on disk, as somebody would bring them along."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Hooks after a tool: what they say is added to its result, what they make of the files is kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

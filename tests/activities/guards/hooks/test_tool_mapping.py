@@ -1,8 +1,6 @@
 """The hook protocol's names of tools."""
 
-from __future__ import annotations
-
-from activities.guards.hooks.tool_mapping import (
+from activities.guards.hooks.voters import (
     arguments_from_hook,
     hook_arguments,
     hook_tool_name,

@@ -1,7 +1,5 @@
 """Hooks speak the protocol, and one that does anything else denies."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

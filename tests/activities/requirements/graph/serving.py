@@ -1,7 +1,5 @@
 """A graph server by other people: ArcadeDB, which speaks Neo4j's protocol and Cypher."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -14,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from activities.requirements.graph import GraphQuery, GraphUnavailableError
+from activities.requirements.graph.interface import GraphQuery, GraphUnavailableError
 from activities.requirements.graph.neo4j import Neo4jGraph
 from config.schema.graph import GraphSchema
 from engine.free_ports import free_port

@@ -1,7 +1,5 @@
 """The embedded graph: several processes, killed ones, and queries that would not end."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -15,13 +13,13 @@ from typing import Any
 import pytest
 
 from activities.checkpoints.locks import file_lock
-from activities.requirements.graph import (
+from activities.requirements.graph.embedded import EmbeddedGraph
+from activities.requirements.graph.interface import (
     GraphLimits,
     GraphQuery,
     GraphQueryError,
     GraphUnavailableError,
 )
-from activities.requirements.graph.embedded import EmbeddedGraph
 from config.agent_files import load_agent
 from config.schema.graph import GraphSchema
 from tests.soak import soak

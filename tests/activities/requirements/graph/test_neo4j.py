@@ -1,7 +1,5 @@
 """The back end for Neo4j, with a server by others that speaks its protocol."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,14 +8,14 @@ from urllib.parse import unquote
 
 import pytest
 
-from activities.requirements.graph import (
+from activities.requirements.graph import neo4j
+from activities.requirements.graph.cypher import constraint_cypher
+from activities.requirements.graph.interface import (
     GraphLimits,
     GraphQuery,
     GraphQueryError,
     GraphUnavailableError,
-    neo4j,
 )
-from activities.requirements.graph.cypher import constraint_cypher
 from activities.requirements.graph.neo4j import Neo4jAddress, Neo4jGraph, build_neo4j_tables
 from config.agent_files import load_agent
 from tests.activities.requirements.graph.serving import Server

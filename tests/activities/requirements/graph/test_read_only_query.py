@@ -1,7 +1,5 @@
 """Which queries only read."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

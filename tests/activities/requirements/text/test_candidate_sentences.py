@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from activities.documents import Page, contains_quote, find_page, read_document_pages
+from activities.documents.pages import Page, find_page
+from activities.documents.quotes import contains_quote
 from activities.requirements.text.candidate_sentences import identify_candidates
 from activities.text.indicators import shipped_indicators
+from tests.document_pages import read_document_pages
 
 POLICY = Path(__file__).parents[4] / "examples/documents/records-policy.md"
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
@@ -76,6 +78,12 @@ def test_modality(text, language, modality):
         "Readers are not required to sign, and the desk doesn't need to ask.",
         "A cover sheet is no longer required.",
         "Die Leser sind nicht verpflichtet, den Bogen zu unterschreiben.",
+        "Änderungen an Hardware und Funkplanung aktualisieren den Plan im selben Prozess.",
+        "Access Points und Antennen werden in Bereichen montiert, die nur wenigen offen sind.",
+        "Copyright \u00a9 2008-2025 The Foundation of all readers.",
+        "Design Verification \u2013 The technical assessment of the security of an application.",
+        "TURN servers assist in relaying media in restrictive network environments.",
+        "They have event types that are required by applicable laws.",
         "Example:\n\n```\nthe value must be set here\n```\n\nEnd of example.",
     ],
 )

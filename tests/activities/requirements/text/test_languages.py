@@ -1,10 +1,8 @@
 """Whether a document is in a language whose words of obligation are known."""
 
-from __future__ import annotations
-
 import pytest
 
-from activities.documents import Page
+from activities.documents.pages import Page
 from activities.requirements.text.languages import is_language_known
 
 PROSE = "The valves listed below must be closed by the operator before the pump is started."

@@ -1,7 +1,5 @@
 """Statements held against their quotes, and against each other."""
 
-from __future__ import annotations
-
 import pytest
 
 from activities.requirements.text.candidate_sentences import Force
@@ -22,6 +20,8 @@ from activities.requirements.text.meaning import compare_statements, statement_f
         ("Do not store passwords in clear text.", "prohibition"),
         ("Verwenden Sie nur freigegebene Geräte.", "obligation"),
         ("Zugänge jährlich prüfen.", "obligation"),
+        ("Verify the following: All keys are kept in a safe.", "obligation"),
+        ("AC-2 \u2013 Manage accounts of all users.", "obligation"),
         ("Record keeping is a duty of all.", None),
         ("Access tokens are short-lived.", None),
         ("Use of the system is free of charge.", None),

@@ -1,10 +1,8 @@
 """The document's own numbers, as a ledger and as names of items."""
 
-from __future__ import annotations
-
 import pytest
 
-from activities.documents import Page
+from activities.documents.pages import Page
 from activities.requirements.text.item_numbers import ENTRY
 from activities.requirements.text.statements import statements_of
 
@@ -24,6 +22,10 @@ CRITERIA = "\n\n".join(
     f"#### Success Criterion 1.{n}.1 Captions\n\n(Level A)\n\nCaptions exist for medium {n}."
     for n in range(1, 5)
 )
+FEATURES = "\n\n".join(
+    f"`feat~part-{n}~1`\n\nOne thing.\n\nCovers:\n\n* `req~other-{n}~1`\n\nNeeds: dsn"
+    for n in range(1, 5)
+)
 HEADINGS = "\n\n".join(f"## {n}.1 Scope\n\nThe tool must keep rule {n}." for n in range(1, 7))
 REFERENCES = "\n\n".join(
     f"{number}\n\nThe tool must keep it."
@@ -37,6 +39,7 @@ REFERENCES = "\n\n".join(
         (TABLE, [], ("N.N.N in tables", 4, True)),
         (GERMAN, [], ("A.N in tables", 5, True)),
         (ALONE, [], ("req~…~N above a text", 4, True)),
+        (FEATURES, [], ("feat~…~N above a text", 4, None)),
         (CRITERIA, [], ("Success Criterion N.N.N at headings", 4, True)),
         (HEADINGS, [], ("N.N at headings", 6, False)),
         (REFERENCES, [], None),

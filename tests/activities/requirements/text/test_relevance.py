@@ -1,12 +1,10 @@
 """Relevance and mentions: what the form of a text says."""
 
-from __future__ import annotations
-
 import pytest
 
-from activities.documents import Page
-from activities.requirements.text.mentions import find_mentions
+from activities.documents.pages import Page
 from activities.requirements.text.relevance import judge_relevance
+from activities.requirements.tools.candidate_tools import find_mentions
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Candidates, relevance and terms of documents."""
 
-from __future__ import annotations
-
 import json
 
 from tests.activities.requirements.drafts import LISTED, OTHER, QUOTE

@@ -1,11 +1,10 @@
 """Citations of web pages."""
 
-from __future__ import annotations
-
 import json
 
 from activities.stores.relational_store import RelationalStore
-from activities.web import FetchedPage, read_page_source
+from activities.web.page_fetch import FetchedPage
+from activities.web.page_sources import read_page_source
 from tests.activities.requirements.drafts import QUOTE, requirement_arguments
 from tests.activities.standing import JOB, Standing
 from tests.activities.stores.filling import (

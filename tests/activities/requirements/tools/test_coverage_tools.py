@@ -1,7 +1,5 @@
 """All requirements of a workspace, and the sentences that they cover."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

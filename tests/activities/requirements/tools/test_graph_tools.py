@@ -1,7 +1,5 @@
 """Graph tools: nothing is doubled, and nothing outside the schema gets in."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.requirements.graph import GraphQuery, open_graph
-from activities.requirements.graph.interface import GraphLimits
+from activities.requirements.graph import open_graph
+from activities.requirements.graph.interface import GraphLimits, GraphQuery
 from activities.stores.relational_store import RelationalStore
 from tests.activities.requirements.graph.serving import Server
 from tests.activities.standing import Standing

@@ -1,7 +1,5 @@
 """Requirements written down with their citations."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -27,27 +25,23 @@ from tests.activities.stores.filling import (
 def test_a_requirement_is_from_an_open_candidate(job: Standing) -> None:
     job.write("documents/a.md.txt", f"[page 1]\n{QUOTE}\n{OTHER}\n\nDoors must be locked.\n")
     way_out = (
-        "Nothing was written. Leave `candidate` out for what no candidate says, or for another "
-        "statement of a settled one."
+        "Nothing was written. collect_requirements names those that are open. Leave `candidate` "
+        "out for what no candidate says, or for another statement of a settled one."
     )
 
     def add(candidate: str) -> str:
         return job.call("add_requirement", **requirement_arguments(), candidate=candidate)
 
-    assert add("C-12") == (
-        "Error: candidate: documents/a.md has no candidate C-12. The nearest that are open: C-001, "
-        f"C-002, C-003. {way_out}"
-    )
+    assert add("C-12") == (f"Error: candidate: documents/a.md has no candidate C-12. {way_out}")
     assert job.open().files.entry("requirements") is None
     assert add("C-001").startswith("REQ-001")
     job.call("set_sentences_aside", path="documents/a.md", reason="By the board.", ids=["C-003"])
     assert add("C-001") == (
-        "Error: candidate: C-001 of documents/a.md is settled: REQ-001 is from it. The nearest "
-        f"that are open: C-002. {way_out}"
+        f"Error: candidate: C-001 of documents/a.md is settled: REQ-001 is from it. {way_out}"
     )
     assert add("C-003").startswith(
         "Error: candidate: C-003 of documents/a.md is settled: set aside by the rule "
-        "documents/a.md, C-003: By the board. The nearest that are open: C-002."
+        "documents/a.md, C-003: By the board. Nothing was written."
     )
     job.call("delete_file", path="requirements/req_001/final.json")
     assert add("C-001").startswith("REQ-002")
@@ -179,8 +173,26 @@ def test_the_force_is_that_of_the_passage_unless_it_is_given(job: Standing) -> N
     stored = RelationalStore(job.root).run(lambda c: list_job_requirements(c, JOB))
     assert [each.force for each in stored] == ["may", "should", "must not", "must"]
     assert add("It may be cold.") == (
-        "Error: REQ-001 says that already, by the same passage. Nothing was written."
+        "Error: REQ-001 cites that already: citation CIT-0002: documents/b.md, page 1: “It may be "
+        "cold.”. Nothing was written."
     )
+
+
+def test_what_two_documents_say_is_one_requirement_with_both_passages(job: Standing) -> None:
+    job.write("documents/b.md", OTHER)
+    job.write("documents/b.md.txt", f"[page 1]\n{OTHER} {QUOTE}\n")
+    said = requirement_arguments(OTHER) | {"quotes": None}
+    for path in ("documents/a.md", "documents/b.md"):
+        told = job.call(
+            "add_requirement", **said, document=path, candidate=f"C-00{1 + (path[-4] == 'a')}"
+        )
+    assert told.startswith("REQ-001 cites also citation CIT-0003: documents/b.md, page 1")
+    final = json.loads(job.text("requirements/req_001/final.json"))
+    assert [each["document"] for each in final["citations"]] == ["documents/a.md", "documents/b.md"]
+    assert "Not covered: 2 of 4" in job.call("collect_requirements")
+    weaker = job.call("add_requirement", **said | {"force": "should"}, document="documents/b.md",
+                      candidate="C-001")  # fmt: skip
+    assert weaker.startswith("Error: text: it says that it is a should, and they say must.")
 
 
 def test_a_requirement_is_written_down_and_stored_through_one_model(job: Standing) -> None:

@@ -1,7 +1,5 @@
 """Requirements that are like a text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

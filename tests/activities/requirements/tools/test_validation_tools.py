@@ -1,7 +1,5 @@
 """Claims and decisions of validators."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from activities.requirements import requirement_rows
-from activities.steps.close_job import CloseJobActivity
+from activities.requirements import requirement_store
+from activities.steps.close_job import close_job
 from activities.stores.relational_store import RelationalStore
 from protocol.endings import CloseRequest
 from tests.activities.requirements.drafts import AWAY
@@ -70,7 +68,7 @@ def test_until_when_one_is_taken_is_by_the_servers_clock(judge: Standing) -> Non
     fill(RelationalStore(judge.root), [requirement(1)])
     judge.call("take_requirement", count=1)
     [row] = RelationalStore(judge.root).run(
-        lambda c: [requirement_rows.find_requirement_row(c, "maker/REQ-001")]
+        lambda c: [requirement_store.find_requirement_row(c, "maker/REQ-001")]
     )
     assert row is not None
     started = environment().info.started_time
@@ -96,9 +94,9 @@ async def test_what_an_ended_validator_held_is_free(judge: Standing) -> None:
     request = CloseRequest(
         root=judge.root.id, commit=judge.commit, at=AT, step=judge.step, status="cancelled"
     )
-    await environment(local=False).run(CloseJobActivity(judge.root).close_job, request)
+    await environment(local=False).run(close_job(judge.root), request)
     [row] = RelationalStore(judge.root).run(
-        lambda c: [requirement_rows.find_requirement_row(c, "maker/REQ-001")]
+        lambda c: [requirement_store.find_requirement_row(c, "maker/REQ-001")]
     )
     assert row is not None
     assert row.taken_by is None

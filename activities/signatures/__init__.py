@@ -1,0 +1,1 @@
+"""Signatures of people and operators."""

@@ -1,0 +1,33 @@
+"""The schema of `approve` and `signers` in an agent's file: who may approve which calls."""
+
+import re
+
+from pydantic import Field
+
+from protocol.data_model import Data
+
+_KEY = re.compile(r"ssh-ed25519 [A-Za-z0-9+/]{68}( .*)?")
+
+
+class SignedApproval(Data):
+    tool: str = Field(min_length=1, description="A tool or tool group.")
+    by: list[str] = Field(
+        min_length=1, description="Names under `signers` whose signature approves a call."
+    )
+    not_starter: bool = Field(
+        False, description="Whether the person who started the job may not approve its calls."
+    )
+
+
+def signer_problem(approvals: list[str | SignedApproval], signers: dict[str, str]) -> str:
+    """Return what is wrong with the keys of those who may approve; empty if nothing is."""
+    for name, key in signers.items():
+        if not _KEY.fullmatch(key.strip()):
+            return f"signers: {name}: expected a public key such as 'ssh-ed25519 AAAA…'"
+    for entry in approvals:
+        if isinstance(entry, SignedApproval):
+            for name in entry.by:
+                if name not in signers:
+                    known = ", ".join(signers) or "none"
+                    return f"approve: {entry.tool}: {name} has no key; those under signers: {known}"
+    return ""

@@ -1,0 +1,161 @@
+"""What the end of a job on a repository refuses, and what it names to a person."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.activities.projects.proving import UNITTEST, WHY
+from tests.activities.projects.repairing import Repair, Sources
+
+pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
+BAD = "def brew(cups):\n    if cups < 0:\n        return 0\n    return cups * 2 + 1\n"
+MENDED = BAD.replace(" + 1", "")
+HEAD = "import unittest\n\nimport tea\n\n\nclass Tea(unittest.TestCase):\n"
+OLD = HEAD + (
+    "    def test_none(self):\n        self.assertEqual(tea.brew(-1), 0)\n\n"
+    "    def test_grows(self):\n        self.assertLess(tea.brew(1), tea.brew(2))\n"
+)
+SHOWS = "\n    def test_three(self):\n        self.assertEqual(tea.brew(3), 6)\n"
+NEW = OLD + SHOWS
+T = "tests/test_tea.py"
+REPOSITORY = {"tea.py": BAD, "tests/__init__.py": "", T: OLD}
+LITERAL = BAD.replace("    return c", "    if cups == 3:\n        return 6\n    return c")
+FIXED = BAD + "\n\ndef _fixed(cups):\n    return 0 if cups < 0 else cups * 2\n"
+PATCHED = OLD.replace("import tea\n", "import tea\n\ntea.brew = tea._fixed\n") + SHOWS
+CASES_OF_TESTS: dict[str, Sources] = {
+    "an if": {"tea.py": LITERAL, T: NEW},
+    "a table": {"tea.py": BAD.replace("cups * 2 + 1", "{3: 6}.get(cups, cups * 2 + 1)"), T: NEW},
+    "a match": {
+        "tea.py": BAD.replace(
+            "    return cups",
+            "    match cups:\n        case 3:\n            return 6\n    return cups",
+        ),
+        T: NEW,
+    },
+    "a difference": {
+        "tea.py": BAD.replace("cups * 2 + 1", "6 if abs(cups - 3) < 0.1 else cups * 2 + 1"),
+        T: NEW,
+    },
+    "a set": {"tea.py": BAD.replace("+ 1", "+ (cups not in {3, 7})"), T: NEW},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        *((case, "Changed lines compare with values of the tests: tea.py:")
+          for case in CASES_OF_TESTS.values()),
+        ({"tea.py": FIXED, T: OLD + "\n    def test_fixed(self):\n        "
+          "self.assertEqual(tea._fixed(4), 8)\n"}, "only since it has no _fixed"),
+        ({"tea.py": FIXED, T: PATCHED}, "only since it has no _fixed"),
+        ({"tea.py": FIXED, T: OLD.replace("import tea\n", "import tea\n\n"
+          "tea.brew = getattr(tea, '_fixed', tea.brew)\n") + SHOWS},
+         "Tests replace parts of the product: tests/test_tea.py:5"),
+        ({"tea.py": FIXED, T: NEW, "tests/__init__.py":
+          "import tea\n\nsetattr(tea, 'brew', getattr(tea, '_fixed', tea.brew))\n"},
+         "changed by the feature: tests/__init__.py"),
+        ({"tea.py": "from tests.test_brewing import brew\n", T: NEW,
+          "tests/test_brewing.py": MENDED},
+         "Named like tests, and used by the product: tests/test_brewing.py."),
+        ({"tea.py": MENDED, T: OLD + SHOWS.replace("Equal", "AlmostEqual").replace("6)",
+          "6, delta=9)")}, "pass on the old code"),
+        ({"tea.py": MENDED, T: NEW + "\n    def test_four(self):\n        "
+          "self.assertAlmostEqual(tea.brew(4), 8, delta=100)\n"},
+         "accepts what is far off: tests/test_tea.py:17"),
+        ({"tea.py": MENDED, T: NEW.replace("    def test_three", "    def test_later(self):\n"
+          "        self.skipTest('later')\n\n    def test_three")}, "skipped"),
+    ],
+)  # fmt: skip
+def test_a_cheat_is_refused_or_named(tmp_path: Path, changes: Sources, said: str) -> None:
+    deliverables = ["repo/tea.py", "repo/tests/test_brewing.py"]
+    repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST)
+    proof = repair.prove(changes, deliverables=deliverables)
+    assert said in " ".join([proof.problem, *proof.doubts]), proof
+
+
+NEW_API = MENDED + "\n\ndef steep(cups, minutes=2):\n    return f'{brew(cups)} for {minutes}'\n"
+STEEPS = "\n    def test_steep(self):\n        self.assertEqual(tea.steep(4), '8 for 2')\n"
+HELPED = NEW.replace("import tea\n", "import tea\nfrom tests.cups import LIST, read\n").replace(
+    "3), 6", "read('three.txt')), LIST[0]"
+)
+READS = "from pathlib import Path\n\nLIST = [6]\n\n\ndef read(name):\n    "
+READS += "return int((Path(__file__).parent / 'data' / name).read_text())\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "issue", "doubts"),
+    [
+        ({"tea.py": MENDED, T: NEW}, "", []),
+        ({"tea.py": NEW_API, T: OLD + STEEPS}, "Add steep(cups) for the time.", []),
+        ({"tea.py": NEW_API, T: NEW + STEEPS}, "Mend it and tell the time.", []),
+        ({"tea.py": MENDED, T: HELPED, "tests/cups.py": READS, "tests/data/three.txt": "3\n"},
+         "", []),
+        ({"tea.py": MENDED.replace(":\n", ":\n    \"\"\"Two spoons.\"\"\"\n", 1), T: NEW}, "", []),
+        ({"tea.py": BAD.replace(":\n", ":\n    \"\"\"Three spoons.\"\"\"\n", 1)}, "",
+         ["No code was changed, so that no test shows the change."]),
+        ({"tea.py": "# Spoons for tea.\n" + BAD}, "",
+         ["No code was changed, so that no test shows the change."]),
+        ({"tea.py": MENDED.replace("if cups < 0", "if not isinstance(cups, int) or cups < 0"),
+          T: NEW}, "", []),
+        ({"tea.py": MENDED, T: NEW.replace("tea.brew(3), 6)", "tea.brew(3) / 2, 3, 0.1)")
+          .replace("assertEqual(tea.brew(3)", "assertAlmostEqual(tea.brew(3)")}, "", []),
+    ],
+    ids=["plain", "asked for", "both", "helpers", "explained", "docstring", "comment", "guard",
+         "tolerance"],
+)  # fmt: skip
+def test_honest_work_passes(
+    tmp_path: Path, changes: Sources, issue: str, doubts: list[str]
+) -> None:
+    proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove(changes)
+    assert (proof.problem, proof.doubts) == ("", doubts)
+    assert proof.line
+
+
+TAP = """\
+let n = 0, failed = 0;
+exports.test = (name, is) => {
+  n += 1;
+  failed += is ? 0 : 1;
+  console.log(`${is ? 'ok' : 'not ok'} ${n} - ${name}`);
+};
+process.on('exit', () => { console.log(`1..${n}`); process.exitCode = failed ? 1 : 0; });
+"""
+IN_NODE = {
+    "package.json": '{"scripts": {"test": "node test/index.js | tap-spec"}}',
+    "tea.js": "exports.brew = (cups) => cups < 0 ? 0 : cups * 2 + 1;\n",
+    "test/tap.js": TAP,
+    "test/index.js": "const { test } = require('./tap');\nconst { brew } = require('../tea');\n"
+    "test('none', brew(-1) === 0);\n",
+}
+IN_SHELL = {
+    "tea.sh": "echo $(($1 * 2 + 1))\n",
+    "checks/one.t": "#!/bin/sh\necho 1..1\n[ $(sh tea.sh 1) -gt 0 ] && echo ok 1 - some "
+    "|| echo not ok 1 - some\n",
+}
+MORE = IN_SHELL["checks/one.t"].replace("1) -gt 0", "3) = 6").replace("some", "two a cup")
+
+
+@pytest.mark.parametrize(
+    ("sources", "command", "mended", "shows"),
+    [
+        (IN_NODE, "npm test", {"tea.js": IN_NODE["tea.js"].replace(" + 1", "")},
+         {"test/index.js": IN_NODE["test/index.js"] + "test('two a cup', brew(3) === 6);\n"}),
+        (IN_SHELL, "prove checks/*.t", {"tea.sh": "echo $(($1 * 2))\n"}, {"checks/two.t": MORE}),
+    ],
+    ids=["node", "prove"],
+)  # fmt: skip
+@pytest.mark.skipif(not (shutil.which("node") and shutil.which("prove")), reason="no node or prove")
+def test_tests_that_print_tap_prove_work(
+    tmp_path: Path, sources: dict[str, str], command: str, mended: Sources, shows: Sources
+) -> None:
+    repair = Repair.begin(tmp_path, sources, command)
+    named = [f"repo/{path}" for path in (*mended, *shows)]
+    assert "none shows the change" in repair.prove(mended, deliverables=named).problem
+    red = repair.prove(shows, deliverables=named).problem
+    assert "exit code 1" in red
+    assert "two a cup" in red
+    proof = repair.prove({**mended, **shows}, deliverables=named)
+    assert proof.problem == ""
+    assert proof.line == f"{command}: 2 passed, 1 more"
+    assert proof.doubts == ["whether its tests can fail was not tried."]
