@@ -23,6 +23,7 @@ from protocol.scope_ledger import (
     vanished_steps,
 )
 from protocol.todo_list import Todo
+from tests.soak import patient
 
 WORK = SeenWork(calls=1, files=["output/a.md"])
 LOOK = SeenWork(looks=1, looked=["documents/tea.md"])
@@ -278,7 +279,7 @@ def test_a_long_plan_is_written_anew_in_no_time() -> None:
     began = time.process_time()
     steps = sync_plan_steps(sync_plan_steps([], plans[0]), plans[1])
     assert len(steps) == 500
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < patient(5)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from activities.checkpoints import Files, FilesError, Root, open_checkpoints
 from activities.checkpoints.checkin import CheckinLimits
 from activities.commands.private_folder import private_folder, remove_private_folders
+from tests.soak import patient
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_thousands_of_files_cost_what_changed(root: Root, files: Files) -> None:
     after.store.flush()
     assert first == files
     assert after.read("src/7/7.txt") == b"changed"
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - began < patient(2)
     assert _journal_bytes(root) - written < 20_000
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from activities.documents.document_reader import read_document
 from tests.document_pages import read_document_pages
+from tests.soak import patient
 
 CASES = Path(__file__).parent / "cases"
 
@@ -162,7 +163,7 @@ def test_many_items_take_no_longer_than_their_number():
     begun = time.process_time()
     [page] = read_document_pages("a.html", b"<html><body><ol>" + b"<li> <b> </b> item" * 50_000)
     assert page.text.endswith("50000. item")
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < patient(10)
 
 
 def test_xhtml_is_read_as_xml():

@@ -17,6 +17,7 @@ from activities.job.plan_and_todo_files import (
     unread_plan_headings,
 )
 from protocol.scope_ledger import sync_plan_steps
+from tests.soak import patient
 
 PLAN = """\
 # Plan
@@ -205,7 +206,7 @@ def test_no_line_of_a_plan_takes_long_to_read(line: str) -> None:
     begun = time.process_time()
     assert parse_plan(text)[0].name == "Brew"
     assert list_under_heading(f"# Notes\n- a \n{line}\n", "notes")[0] == "a"
-    assert time.process_time() - begun < 0.5
+    assert time.process_time() - begun < patient(0.5)
 
 
 yamlish = st.text(alphabet="-:[]{}&*!|>'\"#%@`,?<= \n\tabtodsi019.x~é\ud800", max_size=200)

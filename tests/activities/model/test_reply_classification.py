@@ -6,6 +6,7 @@ import pytest
 
 from activities.model.reply_classification import classify_reply, unquoted_reply_text
 from config.agent_files import load_agent
+from tests.soak import patient
 
 ASKS = [
     "Would you like me to continue?",
@@ -179,4 +180,4 @@ def test_code_that_is_never_closed_hides_what_follows_and_no_more() -> None:
 def test_hostile_text_is_judged_in_no_time(text: str) -> None:
     begun = time.monotonic()
     classify_reply(text, WORDING)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < patient(2)

@@ -23,7 +23,7 @@ from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from config.schema.model_settings import ModelConfig
 from tests.http_server import Handler, served
-from tests.soak import soak
+from tests.soak import patient, soak
 
 STREAMS = Path(__file__).with_name("streams")
 BOTH = [("read_file", '{"path":"a.md"}'), ("read_file", '{"path":"b.md"}')]
@@ -301,7 +301,7 @@ def test_long_arguments_in_small_pieces_are_read_quickly() -> None:
     pieces = [first, *({"index": 0, "function": {"arguments": part}} for part in parts)]
     began = time.process_time()
     assert read(pieces) == [("write_file", text)]
-    assert time.process_time() - began < len(parts) * 20e-6
+    assert time.process_time() - began < patient(len(parts) * 20e-6)
 
 
 def test_a_flood_of_calls_is_read_quickly() -> None:
@@ -310,4 +310,4 @@ def test_a_flood_of_calls_is_read_quickly() -> None:
         pieces = [{"index": 0, "function": call} for _ in range(count)]
         began = time.process_time()
         assert read(pieces)
-        assert time.process_time() - began < 2
+        assert time.process_time() - began < patient(2)

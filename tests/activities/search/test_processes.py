@@ -19,7 +19,7 @@ from activities.search.search_index import SearchIndex, with_search_index
 from config.schema.model_settings import Embeddings
 from tests.activities.search.endpoint import Endpoint, serving
 from tests.activities.standing import JOB, Standing
-from tests.soak import soak
+from tests.soak import patient, soak
 
 PAGES = 400
 MANY, MOST_SECONDS = soak((1_000, 0.2), (10_000, 1.0))
@@ -119,8 +119,8 @@ def test_many_files_are_searched_soon(tmp_path: Path, endpoint: Endpoint) -> Non
 
     seconds("storing bills")
     # The best of three.
-    assert min(seconds("storing bills") for _ in range(3)) < MOST_SECONDS
-    assert min(seconds("ZX-4711") for _ in range(3)) < MOST_SECONDS
+    assert min(seconds("storing bills") for _ in range(3)) < patient(MOST_SECONDS)
+    assert min(seconds("ZX-4711") for _ in range(3)) < patient(MOST_SECONDS)
 
 
 def test_an_index_that_another_process_replaced_meanwhile_is_left_for_the_new_one(

@@ -22,6 +22,7 @@ from protocol.limits import JobLimits
 from protocol.requests import ToolReply
 from protocol.scope_ledger import sync_plan_steps
 from tests.activities.standing import Standing
+from tests.soak import patient
 from workflows.rules.gates import Refusal, phase_gate
 
 MEGABYTE = "x" * 1_000_000
@@ -296,7 +297,7 @@ def test_patterns_take_linear_time(job: Standing, pattern: str) -> None:
     job.write("a.txt", "a" * 50_000 + "c\n")
     start = time.process_time()
     assert "a.txt" not in job.call("search_files", query=pattern, mode="regex")
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < patient(2)
 
 
 @pytest.mark.parametrize("pattern", ["(", "(?P<x", "\\1", "a{1,100000}", "(?=a)", "[z-a]"])

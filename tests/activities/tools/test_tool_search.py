@@ -13,6 +13,7 @@ from activities.toolkit.tool_offer import MAX_OFFERED
 from activities.tools.tool_search import PAGE_CHARACTERS
 from tests.activities.standing import Standing
 from tests.activities.tools.plenty import GROUP, GROUPS, plenty
+from tests.soak import patient
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_patterns_that_are_none_are_answered(job: Standing, pattern: str) -> Non
 def test_patterns_take_linear_time(job: Standing, pattern: str) -> None:
     start = time.process_time()
     assert found(job, pattern, "regex") == []
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < patient(2)
 
 
 @pytest.mark.parametrize("query", ["zebra", "the of and", "*", '"', "x " * 250, "\x00", "☕", "(("])

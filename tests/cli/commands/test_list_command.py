@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from engine.development import development_server
 from engine.service import build_worker
-from tests.soak import soak
+from tests.soak import patient, soak
 
 JOBS = soak(200, 1000)
 MEMO = {
@@ -110,7 +110,7 @@ def test_a_job_is_listed_within_a_millisecond_and_some_kilobytes(
         assert [job["started"] for job in newest] == sorted(
             (job["started"] for job in newest), reverse=True
         )
-        assert seconds < JOBS * 1e-3
+        assert seconds < patient(JOBS * 1e-3)
         assert most < JOBS * 20e3
 
     asyncio.run(measured())

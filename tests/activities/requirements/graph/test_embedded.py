@@ -22,7 +22,7 @@ from activities.requirements.graph.interface import (
 )
 from config.agent_files import load_agent
 from config.schema.graph import GraphSchema
-from tests.soak import soak
+from tests.soak import patient, soak
 
 _FORK = multiprocessing.get_context("fork")
 PUT = "MERGE (n:BusinessObject {id: $id}) SET n.name = $name"
@@ -128,7 +128,7 @@ def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
         worker.join()
         started = time.monotonic()
         [objects], [messages] = (rows.rows for rows in graph.read(COUNT, halves))
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < patient(10)
         assert objects[0] == objects[1] == messages[0]
         assert int(str(objects[0])) % size == 0
         # The retry.
@@ -194,7 +194,7 @@ def test_a_runaway_query_ends_and_frees_the_lock(
     started = time.monotonic()
     with pytest.raises(GraphQueryError, match="stopped"):
         short.read(GraphQuery(endless))
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < patient(10)
     assert graph.read(COUNT)[0].rows == [[0, 0]]
 
 

@@ -11,6 +11,7 @@ from activities.documents.quotes import contains_quote
 from activities.requirements.text.candidate_sentences import identify_candidates
 from activities.text.indicators import shipped_indicators
 from tests.document_pages import read_document_pages
+from tests.soak import patient
 
 POLICY = Path(__file__).parents[4] / "examples/documents/records-policy.md"
 HYDRO = "pypdf-7.1.0/resources/GeoBase_NHNC1_Data_Model_UML_EN.pdf"
@@ -182,7 +183,7 @@ def test_a_table_of_numbers_takes_time_by_its_length():
     begun = time.process_time()
     lines = "\n".join(f"{n} the value of cell{n} is so" for n in range(1, 30_000))
     assert identify_candidates([Page(1, f"A log must be kept.\n{lines}")])
-    assert time.process_time() - begun < 3
+    assert time.process_time() - begun < patient(3)
 
 
 def test_terms_and_broken_lines_are_kept_apart():
@@ -334,7 +335,7 @@ def test_a_text_of_demands_without_a_stop_takes_time_by_its_length():
 def test_a_long_blank_line_takes_no_time():
     begun = time.process_time()
     assert identify_candidates([Page(1, "Rules\n" + " " * 30_000 + "x\nA log must be kept.")])
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < patient(1)
 
 
 def test_pdf_manual_by_others(real):
@@ -383,7 +384,7 @@ def test_three_hundred_pages_take_less_than_two_seconds(policy):
     many = [Page(number, pages[number % 12].text + f"\n\nNo. {number}") for number in range(300)]
     started = time.process_time()
     assert len(identify_candidates(many)) > 2000
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < patient(2)
 
 
 def test_every_shipped_phrase_finds_itself():
