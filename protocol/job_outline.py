@@ -98,14 +98,14 @@ def _place_line(status: JobStatus) -> str:
 
 
 def _todo_progress(todos: Sequence[TodoStatus]) -> tuple[int, int]:
-    needed = [todo for todo in todos if todo.status != "not needed"]
+    needed = [todo for todo in todos if todo.status != "passed over"]
     return sum(todo.status == "completed" for todo in needed), len(needed)
 
 
 def _list_section(status: JobStatus) -> Section:
     rows = tuple(
         Row(
-            f"{todo.id}. {todo.content}" + (" (not needed)" * (todo.status == "not needed")),
+            f"{todo.id}. {todo.content}" + (" (passed over)" * (todo.status == "passed over")),
             mark(todo.status),
         )
         for todo in status.todos

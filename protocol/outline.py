@@ -27,7 +27,7 @@ MARKS = {
     "running": "▶",
     "open": "☐",
     "pending": "☐",
-    "not needed": "·",
+    "passed over": "·",
 }
 """A character for how an entry of a list stands; `mark` gives those of any other."""
 CURRENT = MARKS["current"]

@@ -65,6 +65,17 @@ class Phase(Data):
             if todo.id == todo_id:
                 todo.done, todo.needed, todo.notes = done, done, notes
 
+    def tick_changed(self, updated: Sequence[str]) -> list[int]:
+        """Tick what was passed over and whose file was changed after all; return the ids."""
+        changed = [each.id for each in self.todos if not each.needed and each.updates in updated]
+        self.tick(changed)
+        return changed
+
+    def tick(self, ids: Sequence[int]) -> None:
+        for todo in self.todos:
+            if todo.id in ids:
+                todo.done = todo.needed = True
+
     def close(self, completed: Sequence[int]) -> None:
         for todo in self.open_todos:
             todo.done = todo.id in completed

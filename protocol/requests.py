@@ -249,6 +249,8 @@ class ToolReply(CheckpointReply, GuardOutcome):
     """Scope items that the call added or changed."""
     passed_over: bool = False
     """Whether the todo that it completed is not done: its file did not change."""
+    ticked: list[int] = Field(default_factory=list)
+    """Todos that were passed over before, and whose file the call changed."""
 
 
 class TakeFolderRequest(JobPosition):

@@ -26,7 +26,7 @@ from protocol.waiting import WaitState
 
 MOST_ITEMS = 200
 ITEM_CHARACTERS = 200
-TodoWord = Literal["completed", "current", "open", "not needed"]
+TodoWord = Literal["completed", "current", "open", "passed over"]
 
 
 class LimitUse(Data):
@@ -304,7 +304,7 @@ def _todo_word(phase: Phase, todo: Todo, *, ended: bool) -> TodoWord:
     if todo.done:
         return "completed"
     if not todo.needed:
-        return "not needed"
+        return "passed over"
     return "current" if todo is phase.current and not ended else "open"
 
 

@@ -146,7 +146,7 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     lines = [
         f'# Todo list · {phase.kind} phase {phase.number} "{phase.name}"{place}',
         *prompt_todo_lines(phase),
-        f"Progress: {len(phase.todos) - phase.open_count}/{len(phase.todos)}",
+        f"Progress: {sum(todo.done for todo in phase.todos)}/{len(phase.todos)}",
     ]
     if items := snapshot.state.scope:
         ledger_line = scope_ledger.scope_ledger_line(items)

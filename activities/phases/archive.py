@@ -149,5 +149,5 @@ def _archived_todo_status(todo: Todo, phase: Phase, outcome: Outcome) -> str:
     if todo.done:
         return "completed"
     if not todo.needed:
-        return "not needed"
+        return "passed over"
     return "interrupted" if todo is phase.current and outcome == "rewound" else "pending"

@@ -90,10 +90,7 @@ def close_phase(
     notes = "" if request.call is None else snapshot.text_argument(request.call, "notes")
     state, holds = snapshot.state, partial(holds_statements, snapshot.files)
     updated = changed_todo_files(snapshot.changes, state.phase)
-    for passed in state.phase.todos:
-        if not passed.needed and passed.updates in updated:
-            # Its file was changed after all.
-            passed.done = passed.needed = True
+    state.phase.tick_changed(updated)
     for number in request.completes:
         # The gate has seen the condition of the last todo to hold.
         todo = next((each for each in state.phase.todos if each.id == number), None)

@@ -24,7 +24,12 @@ from activities.job.conversation_calls import (
     tool_result_message,
     truncate_result,
 )
-from activities.job.plan_and_todo_files import parse_plan, plan_step_texts, with_settled_plan
+from activities.job.plan_and_todo_files import (
+    changed_todo_files,
+    parse_plan,
+    plan_step_texts,
+    with_settled_plan,
+)
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
@@ -141,6 +146,8 @@ def _record_outcome(
     guards: CallGuards,
 ) -> ToolReply:
     recorded = snapshot.record_changes(before)
+    phase = snapshot.state.phase
+    ticked = phase.tick_changed(changed_todo_files(snapshot.changes, phase))
     # What the tool itself changed, without hooks.
     first_path, changes = "".join(recorded[:1]), list(diff_files(before, outcome.files))
     raw = snapshot.tool_call(request.call)["function"]["arguments"]
@@ -166,6 +173,8 @@ def _record_outcome(
         polls=entry.polling,
     )
     reply.command_failure = outcome.command_failure
+    if ticked:
+        reply.ticked = ticked
     return reply
 
 

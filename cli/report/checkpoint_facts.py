@@ -194,7 +194,7 @@ class ArchivePage(Data):
 
     @property
     def not_needed(self) -> int:
-        return sum(todo.status == "not needed" for todo in self.todos)
+        return sum(todo.status == "passed over" for todo in self.todos)
 
 
 def read_archive_pages(files: Files) -> dict[int, ArchivePage]:

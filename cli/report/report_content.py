@@ -73,7 +73,7 @@ class PhaseLine(Usage):
     by: str = ""
     """The person who rewound it; empty without one."""
     todos: int = 0
-    """Number of todos, without those that were not needed."""
+    """Number of todos, without those that were passed over."""
     todos_done: int = 0
     todos_not_needed: int = 0
     """Number of open todos closed by the end of the job."""

@@ -97,7 +97,11 @@ async def test_three_corrections_through_a_fork(temporal: Client, root: Root) ->
     assert corrected["status"] == "completed"
     assert all("Its value is" in files.read(each).decode() for each in wrong)
     # Todos that nobody did are not shown as done.
-    assert [todo["status"] for todo in status["todos"]] == ["not needed", "not needed", "completed"]
+    assert [todo["status"] for todo in status["todos"]] == [
+        "passed over",
+        "passed over",
+        "completed",
+    ]
 
 
 async def test_what_a_failed_call_stands_before_does_not_count(
@@ -254,7 +258,7 @@ async def test_no_todo_is_shown_as_done_by_an_end_of_another_kind(
         handle = await jobs.start(START)
         assert (await jobs.result(handle))["status"] == "completed"
         shown = [todo["status"] for todo in (await handle.query("status"))["todos"]]
-    assert shown == ["not needed", "completed", "completed", "not needed"]
+    assert shown == ["passed over", "completed", "completed", "passed over"]
 
     model = Script(
         Reply(calls=[write("output/tea.md"), DONE, DONE]),

@@ -162,6 +162,7 @@ class ToolCalls:
             self._note_covered_item(todo, reply)
             job.state.phase.complete(todo.id, done=not reply.passed_over)
             job.advice = ""
+        job.state.phase.tick(reply.ticked)
         job.state.take_items(reply.scope)
         self.stuck_watch.record_call(
             course.CallOutcome(call, reply, polling=route.polling, completed=completed)

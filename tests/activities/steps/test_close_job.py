@@ -54,7 +54,7 @@ async def test_a_completion_closes_what_is_left_of_the_list(job: Standing) -> No
     assert [todo.done for todo in snapshot.state.phase.todos] == [True, False, True]
     assert closed.completed == [3]
     page = yaml.safe_load(snapshot.read_text("archive/phase_002.yaml"))
-    assert [todo["status"] for todo in page["todos"]] == ["completed", "not needed", "completed"]
+    assert [todo["status"] for todo in page["todos"]] == ["completed", "passed over", "completed"]
     completion = json.loads(snapshot.read_text("output/completion.json"))
     assert completion == closed.result.model_dump(exclude={**NOT_IN_FILE, "result": True})
     assert "cached_tokens" not in completion["usage"]

@@ -215,6 +215,7 @@ async def test_a_todo_whose_file_has_not_changed_is_passed_over_and_never_ticked
     assert (first.done, first.needed, second.done) == (False, False, True)
     # The same reply, or a later one, may still change it.
     job.call("write_file", path="workspace.md", content="The kettle is blue.")
+    assert job.open().state.phase.todos[0].done
     job.reply(("todo_rewind", json.dumps({"issue": "it was cold"})))
     reply = await transition(job, None, purpose="rewind", outcome="rewound", summary=False)
     page = yaml.safe_load(job.open(reply.commit).read_text("archive/phase_002.yaml"))

@@ -68,11 +68,11 @@ def painted(status: JobStatus, silence: str = "", width: int = 100) -> str:
 
 
 def test_todos_that_nobody_did_are_not_needed_and_no_progress() -> None:
-    todos = [*STATUS["todos"][:1], {"id": 2, "content": "Second", "status": "not needed"}]
+    todos = [*STATUS["todos"][:1], {"id": 2, "content": "Second", "status": "passed over"}]
     outline = status_outline(job(todos=todos))
     assert [(row.mark, row.text) for row in outline.steps] == [
         ("☑", "1. First"),
-        ("·", "2. Second (not needed)"),
+        ("·", "2. Second (passed over)"),
     ]
     assert outline.progress == (1, 1)
 
