@@ -4,6 +4,7 @@ from activities.checkpoints import Root
 from activities.job.done_when import unmet_condition_reason
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
+from activities.projects.merge_conflicts import list_marked_passages
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.project_repository import ProjectRepository
 from config.schema.agent import ConfigError
@@ -20,6 +21,8 @@ RESULT_CHARACTERS = 8_000
 """Most characters of one result of an earlier job, such as an initializer's whole summary."""
 FINDINGS_HEADING = "## What was found wrong with this very work"
 TESTED_HEADING = "## What the test before this one found"
+CONFLICTS_HEADING = "## Where both versions are"
+CONFLICTS_CHARACTERS = 6_000
 FINDINGS = "documents/findings.md"
 WHOLE_BRIEF = f"documents/{BRIEF}"
 ON_WORK = (
@@ -55,9 +58,12 @@ def render_handoff(root: Root, link: ProjectLink, *, first: Snapshot | None = No
         SAME_TASK if task in known else task,
         *(each for each in others if each.startswith(FINDINGS_HEADING) or each not in known),
     ]
+    repository = open_linked_remote_project(root, link)
+    if passages := _conflict_passages(repository, link):
+        parts.append(f"{CONFLICTS_HEADING}\n\n{passages}")
     if first:
         return "\n\n".join(parts)
-    brief = _handoff_project_brief(open_linked_remote_project(root, link), link.handoff)
+    brief = _handoff_project_brief(repository, link.handoff)
     if len(brief) > BRIEF_CHARACTERS:
         brief = f"{shorten_to_start(brief, BRIEF_CHARACTERS)}\nAll of it is in {WHOLE_BRIEF}."
     return "\n\n".join([*parts, brief])
@@ -99,6 +105,17 @@ def _handoff_parts(link: ProjectLink) -> list[str]:
         f"{link.summary_tokens:,} tokens."
     )
     return parts
+
+
+def _conflict_passages(repository: ProjectRepository, link: ProjectLink) -> str:
+    """Return the conflicts that the job is to resolve as `read_file` would show them."""
+    commit = repository.get_commit(link.handoff.inputs.commit)
+    text = "\n\n".join(
+        f"{link.folder}/{passage}" for passage in list_marked_passages(repository.git, commit)
+    )
+    if len(text) <= CONFLICTS_CHARACTERS:
+        return text
+    return f"{shorten_to_start(text, CONFLICTS_CHARACTERS)}\nThe files show all of it."
 
 
 def _handoff_project_brief(repository: ProjectRepository, handoff: Handoff) -> str:

@@ -1,7 +1,6 @@
 """Whether a job leaves what its handoff asks for; the system's own runs are in `handoff_proof`."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,12 +12,13 @@ from activities.checkpoints.git import is_git_folder
 from activities.job.deliverables import is_named_unresolved
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
+from activities.projects.merge_conflicts import MARKS
 from activities.projects.project_repository import project_git_accepts_name
 from activities.projects.runner_commands import runner_command_fault
 from activities.projects.tool_evidence import read_evidence, verdict_evidence_problems
 from activities.text.safe_text import replace_surrogates
 from protocol.agent_reports import REPORT_FILES, FeatureReport, ReportKind, Routing, TesterVerdict
-from protocol.handoffs import ACCEPTED, YOURS, Handoff, ProjectLink
+from protocol.handoffs import Handoff, ProjectLink
 from protocol.proof import proof_command_without_cd
 from protocol.routing import routing_problems
 from protocol.short_text import first_few
@@ -30,8 +30,6 @@ KINDS: dict[ReportKind, type[BaseModel]] = {
     "groups": Routing,
     "verdict": TesterVerdict,
 }
-_MARKS = re.compile(rf"^(?:<{{7}} {ACCEPTED}|>{{7}} {YOURS})\r?$".encode(), re.MULTILINE)
-"""Marks of the system's merges. Others, such as `<<<<<<< HEAD`, belong to a text about git."""
 
 
 def handoff_problems(snapshot: Snapshot) -> list[str]:
@@ -111,7 +109,7 @@ def _handoff_files_with_marks(snapshot: Snapshot, link: ProjectLink) -> list[str
     return [
         replace_surrogates(entry.path)
         for entry in _changed_handoff_entries(snapshot, folder)
-        if entry.kind == "file" and _MARKS.search(files.read_entry(entry))
+        if entry.kind == "file" and MARKS.search(files.read_entry(entry))
     ]
 
 

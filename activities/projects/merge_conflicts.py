@@ -3,6 +3,8 @@
 Entries of an index are untyped in pygit2.
 """
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,12 @@ import pygit2
 from pygit2.enums import FileMode
 
 from protocol.handoffs import ACCEPTED, YOURS
+
+MARKS = re.compile(rf"^(?:<{{7}} {ACCEPTED}|>{{7}} {YOURS})\r?$".encode(), re.MULTILINE)
+"""Marks of the system's merges. Others, such as `<<<<<<< HEAD`, belong to a text about git."""
+_BEGIN, _END = f"<<<<<<< {ACCEPTED}", f">>>>>>> {YOURS}"
+AROUND = 2
+"""Lines shown before and after a conflict."""
 
 
 def settle_merge_conflicts(
@@ -85,6 +93,39 @@ def _marked_text(
         return repository.merge_file_from_index(ancestor, accepted, yours).contents
     except UnicodeDecodeError:
         return None
+
+
+def list_marked_passages(repository: pygit2.Repository, commit: pygit2.Commit) -> Iterator[str]:
+    """Yield each text that a merge left with conflict marks: its path and the marked lines.
+
+    Args:
+        commit: What a job was handed; only a merge with conflicts has two parents.
+    """
+    if len(commit.parents) != 2:
+        return
+    for delta in repository.diff(commit.parents[0], commit).deltas:
+        path = delta.new_file.path
+        if path not in commit.tree:
+            continue
+        entry = commit.tree[path]
+        if isinstance(entry, pygit2.Blob) and MARKS.search(entry.data):
+            lines = entry.data.decode(errors="replace").splitlines()
+            yield "\n".join([f"{path}:", *_marked_lines(lines)])
+
+
+def _marked_lines(lines: list[str]) -> Iterator[str]:
+    """Yield the numbered lines of each conflict, as `read_file` shows them."""
+    begins = [n for n, line in enumerate(lines) if line == _BEGIN]
+    ends = [n for n, line in enumerate(lines) if line == _END]
+    shown = {
+        n
+        for begin, end in zip(begins, ends, strict=False)
+        for n in range(max(0, begin - AROUND), min(len(lines), end + AROUND + 1))
+    }
+    for n in sorted(shown):
+        if n - 1 not in shown and n > 0:
+            yield "   ..."
+        yield f"{n + 1:>6}\t{lines[n]}"
 
 
 def _is_open_conflict(index: Any, entry: Any) -> bool:

@@ -148,8 +148,8 @@ def follows(before: Snapshot, after: Snapshot, message: str) -> None:
         elif now != done and "job completed" in message:
             shown_done(before, now - done, ending="job_complete")
         elif now != done:
-            late = [todo for todo in old.todos if not todo.needed and todo.updates in message]
-            assert now - done == {todo.id for todo in late}, message
+            changed = {t.id for t in old.todos if not t.needed and t.updates in message}
+            assert now - done == changed, message
         return
     [page] = [
         after.files.read(entry.path).decode()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, Files, Root
+from activities.projects.merge_conflicts import list_marked_passages
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 
 AT = 1_700_000_000
@@ -96,6 +97,9 @@ def test_what_collides_is_marked_and_merges_once_it_is_mended(
     assert text.startswith("<<<<<<< accepted\n")  # markers by which unresolved conflicts are found
     assert "green\n" in text
     assert "b\n" in text
+    [passage] = list_marked_passages(repository.git, repository.get_commit(marked))
+    assert passage.splitlines()[:3] == ["menu.md:", "     1\t<<<<<<< accepted", "     2\tgreen"]
+    assert not list(list_marked_passages(repository.git, repository.get_commit(head)))
     mended = commit(repository, marked, menu_md="green\nb\n")
     merged, conflicts = repository.merge(head, mended, "Merge", AT)
     assert conflicts == []
