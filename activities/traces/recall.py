@@ -23,8 +23,6 @@ MAX_RECALLED = 3
 MIN_REPEATS = 2
 """How often a refusal must recur in the same words to be recalled."""
 SITUATION_CHARACTERS = 2000
-TOLD_CHARACTERS = 100
-"""How much of a reason has to stand in the instructions for it to be told there."""
 STORE_SECONDS = 3.0
 """Time limit per try of the store, since the phase waits for it."""
 
@@ -42,7 +40,6 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     if not (phase.kind == "strategic" or begins_work) or not store.may_hold_data:
         return []
     reader = recall_search_scope(snapshot)
-    told = " ".join(snapshot.read_text("instructions.md").split())
     try:
         traces = find_traces(
             root,
@@ -50,7 +47,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
             _recall_query_text(snapshot, issue),
             DEPTH,
             embeddings=config.embeddings,
-            is_wanted=lambda row: row.job != reader.job and _is_lesson(row, told),
+            is_wanted=lambda row: row.job != reader.job and _is_lesson(row),
             seconds=STORE_SECONDS,
         )
         # Show repeated refusals once; one that occurred only once is no lesson for other jobs.
@@ -68,11 +65,12 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
     return [render_trace(row, "summary") for row in traces]
 
 
-def _is_lesson(row: Row[Any], told: str) -> bool:
-    """Return whether a trace teaches something: not so what a gate settled silently, or work that a
-    project accepted, or refused as the job's instructions already tell."""
+def _is_lesson(row: Row[Any]) -> bool:
+    """Return whether a trace teaches something: not so what a gate settled silently, or what became
+    of a project's other work, of which the instructions of each job tell what concerns it.
+    """
     if row.type == "outcome" and row.guard == "handoff":
-        return bool(row.why) and row.why[:TOLD_CHARACTERS] not in told
+        return False
     return bool(row.type != "decision" or row.source == "agent")
 
 

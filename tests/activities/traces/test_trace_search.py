@@ -189,6 +189,9 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     job.write("instructions.md", "Make tea.")
     accepted = {"type": "outcome", "guard": "handoff", "tool": "", "why": ""}
     store(job.root, *(trace(n, "tea was accepted", **accepted) for n in range(2)), job="a")
+    # A project's instructions tell what became of its other work.
+    refused = {**accepted, "why": "Milk: there is none."}
+    store(job.root, trace(17, "tea was not accepted", **refused), job="g")
     store(job.root, *(trace(n, "tea was refused") for n in range(2, 9)), job="b")
     store(job.root, trace(9, "tea was spilled"), trace(12, "tea was spilled"), job="c")
     # A single refusal in another job is not a lesson.
@@ -197,14 +200,6 @@ def test_before_a_phase_is_planned_nothing_is_told_twice_nor_what_teaches_nothin
     lines = env.run(recall_traces, job.root, job.open())
     assert len(lines) == 2, lines
     assert all(any(what in line for line in lines) for what in ("was refused", "was spilled"))
-    # A project's instructions tell what became of its other work.
-    refused = {**accepted, "why": "Milk: there is none."}
-    store(job.root, trace(17, "tea was not accepted", **refused), job="g")
-    assert any("there is none" in line for line in env.run(recall_traces, job.root, job.open()))
-    job.write("instructions.md", "Make tea.\n- milk (blocked): Milk: there\n  is none.")
-    assert len(env.run(recall_traces, job.root, job.open())) == 2
-    job.write("instructions.md", "Make tea.")
-    RelationalStore(job.root).run(lambda connection: rows.forget_traces(connection, "g"))
     # A rewind leaves several traces, of which the one that says what to do is enough.
     why = "the tea was cold"
     rewound = trace(14, "the phase was rewound", type="outcome", why=why)
