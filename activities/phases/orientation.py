@@ -27,9 +27,10 @@ REPOSITORY = (
     ".gitignore names."
 )
 TESTED = (
-    "Before you began the system ran its tests. {line}. When you call `job_complete` it runs them "
-    "on your work: none that passed may be gone, skipped or fail, and a new or changed test has to "
-    "fail on the old code. Leave no new file, tests apart, that `deliverables` does not name. "
+    "Before you began the system ran its tests, in {folder}/ (your commands begin one folder "
+    "above). {line}. When you call `job_complete` it runs them on your work: none that passed may "
+    "be gone, skipped or fail, and a new or changed test has to fail on the old code. Leave no new "
+    "file, tests apart, that `deliverables` does not name. "
     "Git is read-only there, and `git stash` fails without a word: for the old code in a folder of "
     "its own, `d=$(mktemp -d) && git archive HEAD | tar -x -C $d && cd $d`."
 )
@@ -172,7 +173,7 @@ def orientation_repository_part(repository: RepositoryLink | None) -> str:
         text += f" The work is in {folder}/{origin.start.subfolder}/."
     text += "".join(f" {note}" for note in origin.notes)
     if repository.tests:
-        text += f"\n\n{TESTED.format(line=repository.tests.line)}"
+        text += f"\n\n{TESTED.format(folder=folder, line=repository.tests.line)}"
         if failed := repository.tests.failed:
             text += f" Nobody asks you to mend: {first_few(failed, MAX_FAILED)}."
     if repository.subjects:

@@ -175,17 +175,16 @@ def _planted_tests(name: str, tests: list[Function], methods: list[str] | None =
         f"def {name}_{method}(self): self.{method}({_WRONG.get(method, '1, 2')})"
         for method in methods or ()
     ]
-    known = [each for each in tests if isinstance(each, ast.AsyncFunctionDef)]
-    # A plain one may be the business of a fixture or a plugin.
-    if known := known if receiver else [each for each in known if not each.decorator_list]:
-        lines += _decorators(known[0])
+    # Who awaits it may be a plugin, the class or a decorator; one with arguments may pass some on.
+    known = {
+        each: [f"@{ast.unparse(decorator)}" for decorator in each.decorator_list]
+        for each in tests
+        if isinstance(each, ast.AsyncFunctionDef)
+    }
+    if alike := sorted((each for each in known.values() if "(" not in str(each)), key=len):
+        lines += alike[0]
         lines.append(f"async def {name}_async({receiver}): raise AssertionError('{name}')")
     return lines
-
-
-def _decorators(test: Function) -> list[str]:
-    texts = [ast.unparse(each) for each in test.decorator_list]
-    return [f"@{each}" for each in texts if each.startswith("pytest.mark.") and "(" not in each]
 
 
 def _change_expected(source: _Source, test: Function, name: str) -> bool:

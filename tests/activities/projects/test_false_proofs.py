@@ -204,6 +204,13 @@ HONEST = {
         "class Later(unittest.IsolatedAsyncioTestCase):\n    async def test_six(self):\n"
         "        self.assertIn(half(6), [3, 4])\n        self.assertEqual(half(6), 3)\n"
     ),
+    "a decorator that awaits": (
+        "import asyncio\nimport functools\nimport unittest\n\nfrom parts import half\n\n\n"
+        "def awaited(test):\n    @functools.wraps(test)\n    def run(self):\n"
+        "        asyncio.run(test(self))\n\n    return run\n\n\n"
+        "class Half(unittest.TestCase):\n    @awaited\n    async def test_four(self):\n"
+        "        self.assertEqual(half(4), 2)\n"
+    ),
 }
 
 
