@@ -10,10 +10,10 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 from openai import AsyncOpenAI
@@ -29,12 +29,12 @@ from benchmarks.drifting_model import (
     Drifting,
     count_correct_items,
     drifting_brief,
-    drifting_file_content,
     drifting_file_path,
     even_drift_rates,
 )
 from engine.development import development_server
 from engine.service import build_worker
+from protocol.usage import Usage
 from rehearsal import RehearsalTransport
 from rehearsal.wire import Model
 
@@ -53,6 +53,7 @@ class Ended:
     made: int
     """Number of items whose file has the right content."""
     calls: int
+    usage: Usage = field(default_factory=Usage)
 
 
 async def drift_as_job(
@@ -61,7 +62,7 @@ async def drift_as_job(
     """Run one job with this model until it completes or waits for a person."""
     start = {
         "agent": "generalist",
-        "instructions": drifting_brief(seed),
+        "instructions": drifting_brief(seed, model.items),
         **details,
         # The model would drift in its verdicts as well.
         "set": {"review": None, **details.get("set", {})},
@@ -70,20 +71,23 @@ async def drift_as_job(
     handle = await temporal.start_workflow(
         "Job", start, id=name, task_queue=queue, result_type=dict
     )
-    status, waiting, checkpoint = await closed_drift_job(handle)
-    files = Snapshot.load(open_checkpoints(root, name), checkpoint).files
-    correct = sum(
-        files.entry(drifting_file_path(number)) is not None
-        and files.read(drifting_file_path(number)) == drifting_file_content(number).encode()
-        for number in range(1, ITEMS + 1)
-    )
-    return Ended(status, waiting, correct, model.calls[seed])
+    closed = await closed_drift_job(handle)
+    files = Snapshot.load(open_checkpoints(root, name), closed.checkpoint).files
+    paths = [drifting_file_path(number) for number in range(1, model.items + 1)]
+    texts = {path: files.read(path).decode() for path in paths if files.entry(path)}
+    made = count_correct_items(texts, model.items)
+    return Ended(closed.status, closed.waiting, made, model.calls[seed], closed.usage)
 
 
-async def closed_drift_job(
-    handle: WorkflowHandle[Any, dict[str, Any]],
-) -> tuple[str, str | None, str]:
-    """Return status, reason of waiting and last checkpoint of a job that no longer runs.
+class ClosedJob(NamedTuple):
+    status: str
+    waiting: str | None
+    checkpoint: str
+    usage: Usage
+
+
+async def closed_drift_job(handle: WorkflowHandle[Any, dict[str, Any]]) -> ClosedJob:
+    """Return how a job stands that no longer runs; one that waits for a person is ended.
 
     Polls the memo, since a query of a closed job would make the worker replay it.
     """
@@ -92,11 +96,14 @@ async def closed_drift_job(
             description = await handle.describe()
             if description.status is not WorkflowExecutionStatus.RUNNING:
                 result = await handle.result()
-                return result["status"], None, result["checkpoint"]
+                usage = Usage.model_validate(result["usage"], extra="ignore")
+                return ClosedJob(result["status"], None, result["checkpoint"], usage)
             if str((await description.memo()).get("status", "")).startswith("waiting"):
                 status = await handle.query("status")
                 await handle.terminate()
-                return status["status"], status["waiting_for"], status["checkpoint"]
+                usage = Usage.model_validate(status["usage"], extra="ignore")
+                waiting = status["waiting_for"]
+                return ClosedJob(status["status"], waiting, status["checkpoint"], usage)
             await asyncio.sleep(0.5)
 
 
@@ -119,7 +126,7 @@ def drift_alone(model: Drifting, seed: int) -> Ended:
                 files[arguments["path"]] = arguments["content"]
                 result = f"Wrote {arguments['path']}"
             messages.append({"role": "tool", "content": result})
-    return Ended("stopped", None, count_correct_items(files), model.calls[seed])
+    return Ended("stopped", None, count_correct_items(files, model.items), model.calls[seed])
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """A model that drifts: with given rates, its calls show typical mistakes of models.
 
 Otherwise it works: a file per item, todo by todo. It remembers only what it is shown, so the runner
-has to remember whatever it forgets. The same seed drifts in the same way.
+has to remember whatever it forgets. The same seed drifts in the same way. With rates for `WEAK` it
+also ticks todos without work, forgets items, gives up and repeats itself until it is told so.
 """
 
 import random
@@ -25,6 +26,8 @@ DRIFTS = (
     "too few",
     "missing",
 )
+WEAK = {"ticks": 0.12, "forgets": 0.5, "gives up": 0.02, "sticks": 0.04, "claims": 0.04}
+"""Rates of a weak model."""
 SAYS = {
     "asks": "Item {n} is next. Would you like me to continue?",
     "reports": "I have looked at the list and at the files. Item {n} comes next.",
@@ -34,14 +37,16 @@ _HEADER = re.compile(r"Todo list · (strategic|tactical) phase (\d+)")
 _OPEN = re.compile(
     r"^- B\d+ \(open\): Make item (\d+) as \S+(?: \((\d+) statements, .*\))?$", re.MULTILINE
 )
+_OWED = re.compile(r"^- B\d+ \(\w+\): Make item", re.MULTILINE)
+_BOX = re.compile(r"^- \[([ x])\] output/item_(\d+)", re.MULTILINE)
 _ITEM = re.compile(r"item (\d+)")
 _SEED = re.compile(r"Seed (\d+)\.")
 Call = tuple[str, Arguments]
 
 
-def drifting_brief(seed: int) -> str:
+def drifting_brief(seed: int, items: int = ITEMS) -> str:
     """Return the instructions: one binding sentence for each item."""
-    sentences = [f"Make item {n} as {drifting_file_path(n)}." for n in range(1, ITEMS + 1)]
+    sentences = [f"Make item {n} as {drifting_file_path(n)}." for n in range(1, items + 1)]
     return f"Seed {seed}.\n\n" + "\n".join(f"- {sentence}" for sentence in sentences)
 
 
@@ -55,10 +60,10 @@ def drifting_file_content(item: int) -> str:
     return f"Item {item}: {item * item}\n"
 
 
-def count_correct_items(files: Mapping[str, str]) -> int:
+def count_correct_items(files: Mapping[str, str], items: int = ITEMS) -> int:
     """Count the items whose file has the right content."""
     return sum(
-        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, ITEMS + 1)
+        files.get(drifting_file_path(n)) == drifting_file_content(n) for n in range(1, items + 1)
     )
 
 
@@ -68,13 +73,15 @@ def drifting_file_path(item: int) -> str:
 
 @dataclass
 class Drifting:
-    """Works through `ITEMS` items and drifts. `Seed N.` in the instructions identifies a job.
+    """Works through its items and drifts. `Seed N.` in the instructions identifies a job.
 
     Args:
         rates: Probability of each drift per call.
     """
 
     rates: Mapping[str, float]
+    items: int = ITEMS
+    per_phase: int = PER_PHASE
     calls: dict[int, int] = field(default_factory=dict)
     """Requests by seed, without summaries."""
 
@@ -99,11 +106,28 @@ class Drifting:
         # Forced to call a tool, even this model does.
         if drift in SAYS and request.get("tool_choice") == "required":
             drift = None
+        if repeated := self._stuck_reply(messages, drift):
+            return repeated
         if header is None:
-            return _drifting_loop_reply(messages, drift)
+            return _drifting_loop_reply(messages, drift, self.items)
         if header.group(1) == "tactical":
-            return _drifting_tactical_reply(listed, messages, drift)
-        return _drifting_strategic_reply(listed, messages, drift)
+            return _drifting_tactical_reply(listed, messages, drift, self.items)
+        return _drifting_strategic_reply(listed, messages, drift, self)
+
+    def _stuck_reply(self, messages: list[dict[str, Any]], drift: str | None) -> Reply | None:
+        """Return the last call once more if the model begins to stick, or does since before.
+
+        Words below the list wake it up.
+        """
+        if "sticks" not in self.rates or "\n\n" in str(messages[-1]["content"]):
+            return None
+        made = [message for message in messages if message.get("tool_calls")][-2:]
+        calls = [each["tool_calls"][0]["function"] for each in made]
+        if not calls or calls[-1]["name"] == "todo_write":
+            return None
+        if drift == "sticks" or (len(calls) == 2 and calls[0] == calls[1]):
+            return Reply(calls=[(calls[-1]["name"], calls[-1]["arguments"])])
+        return None
 
     def _drift(self, drawn: float) -> str | None:
         for name, rate in self.rates.items():
@@ -112,7 +136,9 @@ class Drifting:
         return None
 
 
-def _astray_reply(drift: str | None, item: int, messages: list[dict[str, Any]]) -> Reply | None:
+def _astray_reply(
+    drift: str | None, item: int, messages: list[dict[str, Any]], items: int
+) -> Reply | None:
     """Return the drift's reply, if it does not depend on the kind of phase."""
     if drift in SAYS:
         return Reply(SAYS[drift].format(n=item))
@@ -122,8 +148,10 @@ def _astray_reply(drift: str | None, item: int, messages: list[dict[str, Any]]) 
         )
     if drift == "missing":
         return Reply(
-            calls=[_drifting_finish_call([drifting_file_path(n) for n in range(1, ITEMS + 2)])]
+            calls=[_drifting_finish_call([drifting_file_path(n) for n in range(1, items + 2)])]
         )
+    if drift == "gives up":
+        return Reply(calls=[("todo_rewind", {"issue": "This leads nowhere."})])
     if drift == "repeats":
         last = next((m for m in reversed(messages) if m.get("tool_calls")), None)
         if last is not None:
@@ -133,45 +161,65 @@ def _astray_reply(drift: str | None, item: int, messages: list[dict[str, Any]]) 
 
 
 def _drifting_tactical_reply(
-    listed: str, messages: list[dict[str, Any]], drift: str | None
+    listed: str, messages: list[dict[str, Any]], drift: str | None, items: int
 ) -> Reply:
     current = listed.partition("\n▶ ")[2].partition("\n")[0]
+    done: Call = ("todo_complete", {"notes": "It is made."})
     named = _ITEM.search(current)
-    item = int(named.group(1)) if named else 1
+    item = int(named.group(1)) if named else _next_unmade_item(messages, items)
     if drift == "forbidden":
         return Reply(calls=[("write_file", {"path": "plan.md", "content": "Done."})])
-    if stray := _astray_reply(drift, item, messages):
+    if drift == "ticks":
+        return Reply(calls=[done])
+    if stray := _astray_reply(drift, item, messages, items):
         return stray
-    return Reply(
-        calls=[_drifting_write_call(item), ("todo_complete", {"notes": f"item {item} is made"})]
-    )
+    if named:
+        return Reply(calls=[_drifting_write_call(item), done])
+    # The list of an agent that makes no plan: its todos name no item.
+    if item <= items:
+        return Reply(calls=[_drifting_write_call(item)])
+    if "job_complete" in current:
+        return Reply(calls=[_drifting_finish_call(_drifting_file_paths(items))])
+    return Reply(calls=[done])
+
+
+def _next_unmade_item(messages: list[dict[str, Any]], items: int) -> int:
+    """Return the first item that the conversation does not show as written."""
+    shown = str([message.get("tool_calls") for message in messages])
+    unmade = (n for n in range(1, items + 1) if drifting_file_path(n) not in shown)
+    return next(unmade, items + 1)
 
 
 def _drifting_strategic_reply(
-    listed: str, messages: list[dict[str, Any]], drift: str | None
+    listed: str, messages: list[dict[str, Any]], drift: str | None, model: Drifting
 ) -> Reply:
-    current = listed.partition("\n▶ ")[2].partition("\n")[0]
-    open_items = _drifting_open_items(str(messages[1]["content"]))
-    closed = ITEMS - len(open_items)
+    current, items = listed.partition("\n▶ ")[2].partition("\n")[0], model.items
+    open_items = _drifting_open_items(str(messages[1]["content"]), items)
+    results = " ".join(str(message["content"]) for message in _drifting_last_results(messages))
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
     if drift == "too few" and open_items:
-        return Reply(calls=[_drifting_todos(open_items, 2), ("todo_complete", {})])
-    if stray := _astray_reply(drift, min(open_items, default=ITEMS), messages):
+        return Reply(calls=[_drifting_todos(open_items, 2, items), ("todo_complete", {})])
+    if stray := _astray_reply(drift, min(open_items, default=items), messages, items):
         return stray
     done: Call = ("todo_complete", {"notes": ""})
-    if closed >= ITEMS:
-        finish = _drifting_finish_call([drifting_file_path(n) for n in range(1, ITEMS + 1)])
-        return Reply(calls=[finish])
-    if "todo_write" in current:
-        if any(
-            "Wrote" in str(m["content"]) and "todos for" in str(m["content"])
-            for m in _drifting_last_results(messages)
-        ):
+    if not open_items:
+        paths = _drifting_file_paths(items)
+        if "forgets" in model.rates:
+            # What is said to be missing is left out rather than made.
+            paths = [path for path in paths if path not in results]
+        return Reply(calls=[_drifting_finish_call(paths)])
+    if "todo_write" in current or "job_complete" in current:
+        if "Wrote" in results and "todos for" in results:
             return Reply(calls=[done])
-        return Reply(calls=[_drifting_todos(open_items, PER_PHASE)])
+        todos = _drifting_todos(open_items, model.per_phase - (drift == "forgets"), items)
+        if "Error" in results:
+            # The list was refused for what the plan leaves out.
+            return Reply(calls=[_drifting_plan(items, model.per_phase), todos])
+        return Reply(calls=[todos])
     if "plan.md" in current:
-        return Reply(calls=[_drifting_plan(), done])
+        plan = _drifting_plan(items, model.per_phase, leave_out=drift == "forgets")
+        return Reply(calls=[plan, done])
     return Reply(calls=[done])
 
 
@@ -186,18 +234,18 @@ def _drifting_last_results(messages: list[dict[str, Any]]) -> list[dict[str, Any
     return results
 
 
-def _drifting_loop_reply(messages: list[dict[str, Any]], drift: str | None) -> Reply:
+def _drifting_loop_reply(messages: list[dict[str, Any]], drift: str | None, items: int) -> Reply:
     """Reply in a plain loop: make the next item that has no result, until all are made."""
     count = sum(
         str(message["content"]).startswith("Wrote")
         for message in messages
         if message["role"] == "tool"
     )
-    if count >= ITEMS:
+    if count >= items:
         return Reply("All items have been made.")
     if drift == "forbidden":
         return Reply(calls=[("make_tea", {})])
-    if stray := _astray_reply(drift, count + 1, messages):
+    if stray := _astray_reply(drift, count + 1, messages, items):
         return stray
     return Reply(calls=[_drifting_write_call(count + 1)])
 
@@ -209,8 +257,18 @@ def _drifting_write_call(item: int) -> Call:
     )
 
 
-def _drifting_open_items(opening: str) -> list[int]:
-    """Return the numbers of the items that the first message of the phase calls open."""
+def _drifting_file_paths(items: int) -> list[str]:
+    return [drifting_file_path(n) for n in range(1, items + 1)]
+
+
+def _drifting_open_items(opening: str, items: int) -> list[int]:
+    """Return the numbers of the items that the first message of the phase calls open: the scope
+    does, else the boxes of the plan; before there is one, all are.
+    """
+    if not _OWED.search(opening) and (boxes := _BOX.findall(opening)):
+        return [int(number) for mark, number in boxes if mark == " "]
+    if opening.startswith("The job begins.") and not _OWED.search(opening):
+        return list(range(1, items + 1))
     return [
         number
         for first, count in _OPEN.findall(opening)
@@ -218,11 +276,11 @@ def _drifting_open_items(opening: str) -> list[int]:
     ]
 
 
-def _drifting_todos(open_items: list[int], count: int) -> Call:
+def _drifting_todos(open_items: list[int], count: int, items: int) -> Call:
     numbers = open_items[:count]
     # A phase has at least five todos, but fewer items may be left.
     if count >= 5 and len(numbers) < 5:
-        numbers = sorted({*numbers, *range(ITEMS, ITEMS - 5, -1)})
+        numbers = sorted({*numbers, *range(items, items - 5, -1)})
     todos = [
         {"id": place, "content": f"Make item {n} as {drifting_file_path(n)}."}
         for place, n in enumerate(numbers, 1)
@@ -231,12 +289,13 @@ def _drifting_todos(open_items: list[int], count: int) -> Call:
     return ("todo_write", {"phase": name, "description": "", "todos": todos})
 
 
-def _drifting_plan() -> Call:
+def _drifting_plan(items: int, size: int, *, leave_out: bool = False) -> Call:
+    """Return the call that writes the plan, without the last item of each phase if it is so."""
     lines = ["# Plan"]
-    for first in range(1, ITEMS + 1, PER_PHASE):
-        last = first + PER_PHASE - 1
-        lines += ["", f"## Phase {first // PER_PHASE + 1}: Items", ""]
-        lines += [f"- [ ] {drifting_file_path(number)}" for number in range(first, last + 1)]
+    for first in range(1, items + 1, size):
+        lines += ["", f"## Phase {first // size + 1}: Items", ""]
+        numbers = range(first, first + size - leave_out)
+        lines += [f"- [ ] {drifting_file_path(number)}" for number in numbers]
     return ("write_file", {"path": "plan.md", "content": "\n".join(lines) + "\n"})
 
 

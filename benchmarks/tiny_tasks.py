@@ -112,9 +112,9 @@ async def run_tiny_job(
     start["documents"] = [str(file)] if name else []
     job = f"{queue}-{random.randbytes(4).hex()}"
     handle = await temporal.start_workflow("Job", start, id=job, task_queue=queue, result_type=dict)
-    status, waiting, checkpoint = await closed_drift_job(handle)
-    files = Snapshot.load(open_checkpoints(root, job), checkpoint).files
-    return waiting or status, task.is_right(files)
+    closed = await closed_drift_job(handle)
+    files = Snapshot.load(open_checkpoints(root, job), closed.checkpoint).files
+    return closed.waiting or closed.status, task.is_right(files)
 
 
 async def run_tiny_loop(client: AsyncOpenAI, root: Root, task: TinyTask) -> End:

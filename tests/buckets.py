@@ -45,21 +45,6 @@ def conditional_server(port: int | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def empty_remote(
-    request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """Return the address of an empty remote; the fixture's parameter is `git` or `s3`."""
-    if request.param == "git":
-        path = folder / "remote.git"
-        subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-        yield f"file://{path}"
-        return
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    yield create_bucket(request.getfixturevalue("object_store"))
-
-
-@contextmanager
 def unconditional_server(folder: Path) -> Iterator[str]:
     """Run an endpoint that accepts every write, in a folder; its bucket is `bucket`."""
     pytest.importorskip("obstore")

@@ -1,7 +1,6 @@
 """Real documents, from the source archives named in sources.txt, and real databases."""
 
 import gc
-import itertools
 import logging
 import os
 import shutil
@@ -13,20 +12,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from sqlalchemy import create_engine, text
 
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
 from activities.checkpoints import Root
 from activities.redaction import credentials
 from engine.development import DevelopmentServer, development_server
 from tests.activities.requirements.graph import serving as graph_serving
-from tests.buckets import conditional_server
+from tests.backends import GRAPHS, REMOTES, STORES, WIRES
+from tests.buckets import KEYS, conditional_server
 from tests.crash.processes import WORKER_CONFIG, Nursery, nursery
 
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
-
-_numbers = itertools.count(1)
 
 # Many processes share few cores, and each embedded server has little to do: one thread and
 # less frequent garbage collection reduce its cost by a quarter. Stacks that begin as large as
@@ -208,16 +205,28 @@ def object_store() -> Iterator[str]:
         yield endpoint
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
+def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(params=REMOTES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Return the address of an empty remote for this test."""
+    with (REMOTES | WIRES)[request.param].empty(request, tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def graph_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Have an empty graph, embedded unless the test is parametrised; return the backend's name."""
+    place: str = getattr(request, "param", "embedded")
+    monkeypatch.setenv("LONGHAUL_GRAPH_URL", GRAPHS[place](request) or "")
+    return place
+
+
+@pytest.fixture(params=STORES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the address of an empty database for this test."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.sqlite3'}"
-    server: str = request.getfixturevalue("postgres")
-    name = f"test{next(_numbers)}"
-    address = server.replace("postgresql://", "postgresql+psycopg://")
-    engine = create_engine(address, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return server.replace("/postgres?", f"/{name}?")
+    return STORES[request.param](request, tmp_path)

@@ -7,6 +7,11 @@ import pygit2
 
 from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
+from activities.checkpoints.remote_interface import (
+    RemoteCapabilities,
+    forgotten_mark,
+    is_forgotten_mark,
+)
 
 OWNER_SECONDS = 20
 MAX_DELETED = 500
@@ -15,19 +20,9 @@ REFS = "refs/longhaul/"
 """Prefix of our refs, both in the remote and in drafts of fetched repositories."""
 
 
-_FORGOTTEN = "owner/forgotten-"
-
-
-def forgotten_mark(at: int) -> str:
-    """Return the ref that stands for a forgotten job."""
-    return f"{_FORGOTTEN}{at}"
-
-
-def is_forgotten_mark(ref: str) -> bool:
-    return ref.startswith(_FORGOTTEN)
-
-
 class GitRemote:
+    capabilities = RemoteCapabilities(deletes_objects=False)
+
     def __init__(self, url: str) -> None:
         self._url = url
 

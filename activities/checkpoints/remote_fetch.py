@@ -11,9 +11,10 @@ from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.checkpoint_repository import Checkpoints
 from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.forgotten_records import refuse_forgotten_job
-from activities.checkpoints.git_remote import REFS, is_forgotten_mark
+from activities.checkpoints.git_remote import REFS
 from activities.checkpoints.locks import file_lock
-from activities.checkpoints.remote import Remote, open_remote, remote_checkpoint_area
+from activities.checkpoints.remote import open_remote, remote_checkpoint_area
+from activities.checkpoints.remote_interface import Remote, is_forgotten_mark
 from activities.checkpoints.repository_owner import OwnerMark, record_owner
 from protocol.git_address import git_address_without_user
 

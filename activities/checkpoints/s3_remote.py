@@ -27,7 +27,11 @@ from pydantic import Field, ValidationError
 from activities.checkpoints.bucket import Bucket
 from activities.checkpoints.checkpoint_errors import RemoteUnavailable
 from activities.checkpoints.git import run_git
-from activities.checkpoints.git_remote import forgotten_mark, is_forgotten_mark
+from activities.checkpoints.remote_interface import (
+    RemoteCapabilities,
+    forgotten_mark,
+    is_forgotten_mark,
+)
 from protocol.data_model import Data
 from protocol.s3_address import S3Address
 
@@ -67,6 +71,8 @@ class S3PackListingVersion:
 
 
 class S3Remote:
+    capabilities = RemoteCapabilities(deletes_objects=True)
+
     def __init__(self, address: S3Address) -> None:
         self._bucket = Bucket(address)
         self._lock = threading.Lock()

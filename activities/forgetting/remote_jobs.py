@@ -7,9 +7,9 @@ from activities.checkpoints.forgotten_records import (
     write_forgotten_record,
 )
 from activities.checkpoints.remote import open_remote, remote_checkpoint_area
+from activities.checkpoints.remote_interface import Remote
 from activities.projects.project_remote import project_remote_area
 from protocol.git_address import git_address_without_user
-from protocol.s3_address import is_s3_address
 from protocol.short_text import first_few
 
 MOST_NAMED = 10
@@ -36,12 +36,13 @@ def forget_remote_job(root: Root, record: ForgottenJob) -> tuple[bool, list[str]
         ]
     if refs or find_forgotten_record(root, job):
         write_forgotten_record(root, record.model_copy(update={"done": True, "remote": ""}))
-    return bool(refs), _what_stays(root, job, where, refs) if refs else []
+    return bool(refs), _what_stays(root, record, remote, refs) if refs else []
 
 
-def _what_stays(root: Root, job: str, where: str, refs: list[str]) -> list[str]:
-    notes = []
-    if not is_s3_address(where):
+def _what_stays(root: Root, record: ForgottenJob, remote: Remote, refs: list[str]) -> list[str]:
+    job, notes = record.job, []
+    if not remote.capabilities.deletes_objects:
+        where = git_address_without_user(record.remote)
         notes.append(
             f"the remote {where} names nothing of {job} any more; its next `git gc --prune=now` "
             "deletes the objects"

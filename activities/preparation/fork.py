@@ -225,7 +225,9 @@ def begin_fork(
     earlier = snapshot.state.scope
     # What a job of a project owes is what the project gave it, and not the project's own words.
     brief = "" if repeats_list else instructions
-    scope = [*earlier, *read_job_scope(items, text, brief, earlier=earlier).items]
+    by_statement = config.scope.from_brief
+    added = read_job_scope(items, text, brief, earlier=earlier, by_statement=by_statement).items
+    scope = [*earlier, *added]
     if why := scope_size_fault(scope):
         raise ConfigError(f"fork: with those of the first job {why}")
     snapshot.state = JobState(

@@ -105,6 +105,8 @@ def read_job_scope(
     brief: str,
     documents: Iterable[InputDocument] = (),
     earlier: Sequence[ScopeItem] | None = None,
+    *,
+    by_statement: bool = True,
 ) -> JobScope:
     """Return the items of a job's start.
 
@@ -113,6 +115,7 @@ def read_job_scope(
         documents: Input documents that are part of the brief.
         earlier: Items of the job that this one is a fork of, for which `brief` is the amendment;
             new ones are numbered after them.
+        by_statement: Otherwise the brief is one item, of whose files code knows nothing.
     """
     is_fork, earlier = earlier is not None, earlier or ()
     first = 1 + sum(item.source == "given" for item in earlier)
@@ -123,8 +126,8 @@ def read_job_scope(
     if scope.entries:
         return JobScope(scope_from_texts(scope.entries, first))
     notices = [UNREAD_SCOPE] if scope.found else []
-    statements = _brief_of_instructions(instructions, brief)
-    for document in documents:
+    statements = _brief_of_instructions(instructions, brief) if by_statement else []
+    for document in documents if by_statement else ():
         statements += brief_statements(document.text, f"documents/{document.name}")
     number = 1 + sum(item.source == "brief" for item in earlier)
     if not statements and is_fork and not brief.strip():
@@ -133,7 +136,8 @@ def read_job_scope(
         plain = _HEADING.sub(r"\1:", brief.strip()).rstrip(":")
         text = one_line(plain, 120) or WHOLE_BRIEF.format(place=INSTRUCTIONS)
         # Code checks the files of a brief in a form or language that it cannot read, too.
-        paths = [path for path in named_results(brief) if path.startswith("output/")]
+        named = named_results(brief) if by_statement else []
+        paths = [path for path in named if path.startswith("output/")]
         said = one_line(plain, STATEMENT_CHARACTERS) or text
         whole = Statement(text=said, place=INSTRUCTIONS, paths=paths)
         return JobScope(

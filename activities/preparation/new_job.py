@@ -88,7 +88,7 @@ def prepare_new_job(root: Root, request: PrepareRequest) -> PreparedJob:
         raise ConfigError(
             f"agent {config.name} works on documents: name at least one in `documents`"
         )
-    scope = _initial_scope(request, instructions, brief, documents)
+    scope = _initial_scope(request, config, instructions, brief, documents)
     notices += scope.notices
     checkpoints = claim_checkpoints(root, request, config)
     snapshot = Snapshot.start(
@@ -144,14 +144,19 @@ def _run_start_tests(root: Root, snapshot: Snapshot) -> list[str]:
 
 
 def _initial_scope(
-    request: PrepareRequest, instructions: str, brief: str, documents: list[InputDocument]
+    request: PrepareRequest,
+    config: AgentConfig,
+    instructions: str,
+    brief: str,
+    documents: list[InputDocument],
 ) -> JobScope:
     """Return what the job owes. What a job of a project owes is what the project gave it."""
     if request.project and not request.items:
         divided = [] if request.project.divided else list(scope_list(instructions).entries)
         return JobScope(scope_from_texts(divided))
     briefs = documents[len(request.documents) :]
-    return read_job_scope(request.items, instructions, brief, briefs)
+    by_statement = config.scope.from_brief
+    return read_job_scope(request.items, instructions, brief, briefs, by_statement=by_statement)
 
 
 def _initial_job_state(config: AgentConfig, instructions: str, items: list[ScopeItem]) -> JobState:

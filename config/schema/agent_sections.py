@@ -160,6 +160,11 @@ class Limits(Data):
 
 
 class ScopeRules(Data):
+    from_brief: bool = Field(
+        True,
+        description="Whether each statement of the brief is owed by itself; else the whole brief "
+        "is one item, which any work completes. Listed items are owed in either case.",
+    )
     drop_share: float = Field(
         0.2,
         ge=0,

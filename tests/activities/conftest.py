@@ -1,30 +1,17 @@
-"""A bare repository for checkpoints, and its address over each of the wires."""
+"""A bare repository for checkpoints, and a store in each kind of database."""
 
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import Root
 from activities.stores.relational_store import RelationalStore
-from tests.activities.wires import wired
+from tests.backends import bare_repository
 
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:
-    path = tmp_path / "served" / "remote.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-    return path
-
-
-@pytest.fixture
-def address(
-    request: pytest.FixtureRequest, remote: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """Use a `file:` address unless the test is parametrised with kinds of servers."""
-    with wired(getattr(request, "param", "file"), remote, monkeypatch) as url:
-        yield url
+    return bare_repository(tmp_path)
 
 
 @pytest.fixture

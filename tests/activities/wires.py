@@ -25,7 +25,6 @@ from tests.http_server import Handler, served
 USER, PASSWORD = "tea", "0010ng-4711-brewed"
 HELPER = f"!f() {{ echo username={USER}; echo password=$TEST_REMOTE_SECRET; }}; f"
 Trouble = Literal["", "500", "slow", "cut", "unanswered", "slow fetch"]
-WIRES = ("file", "https", "ssh")
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """Jobs on a real Temporal server."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 from temporalio.client import Client
@@ -9,7 +8,6 @@ from temporalio.client import Client
 from activities.checkpoints import Root
 from engine.development import DevelopmentServer
 from rehearsal import rehearse
-from tests.buckets import empty_remote
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import Short, job
 
@@ -32,12 +30,3 @@ async def jobs(temporal: Client, root: Root) -> AsyncIterator[Jobs]:
     """Jobs served by the rehearsal model."""
     async with serving(temporal, root, rehearse) as served:
         yield served
-
-
-@pytest.fixture(params=["git", "s3"])
-def remote(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """The address of an empty remote, a git repository or a bucket."""
-    with empty_remote(request, tmp_path, monkeypatch) as remote:
-        yield remote

@@ -5,42 +5,29 @@ loop.
 """
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 from temporalio.client import Client
 
 from activities.checkpoints import Root
-from benchmarks import drift, drifting_model
 from benchmarks.drift import Ended, drift_alone, drift_as_job, serve_drifting_model
-from benchmarks.drifting_model import ITEMS, Drifting, even_drift_rates
+from benchmarks.drifting_model import ITEMS, PER_PHASE, Drifting, even_drift_rates
 from tests.brief import BRIEFEST
 from tests.soak import soak
 
 WAITS = {"stuck", "review", "rewinds"}
 """What a job may wait for if its model goes in circles."""
 SEEDS = soak(range(1, 2), range(1, 6))
-MADE, LISTED = soak((6, 2), (ITEMS, drifting_model.PER_PHASE))
+MADE, LISTED = soak((6, 2), (ITEMS, PER_PHASE))
 """Number of items of a job, and how many of them a phase makes: three phases either way."""
 
 FEW: dict[str, object] = soak({**BRIEFEST, "limits.min_todos": 2}, {})
 
 
 @pytest.fixture(scope="module")
-def items() -> Iterator[None]:
-    """Jobs have so many items."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drifting_model, "ITEMS", MADE)
-        patch.setattr(drifting_model, "PER_PHASE", LISTED)
-        patch.setattr(drift, "ITEMS", MADE)
-        yield
-
-
-@pytest.fixture(scope="module")
-async def undrifted(
-    items: None, temporal: Client, tmp_path_factory: pytest.TempPathFactory
-) -> Ended:
-    root, steady = Root.open(tmp_path_factory.mktemp("steady") / "root", create=True), Drifting({})
+async def undrifted(temporal: Client, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    root = Root.open(tmp_path_factory.mktemp("steady") / "root", create=True)
+    steady = Drifting({}, MADE, LISTED)
     async with serve_drifting_model(temporal, root, steady, "steady"):
         end = await drift_as_job(temporal, root, "steady", steady, 0, set=FEW)
     assert (end.status, end.made) == ("completed", MADE)
@@ -51,7 +38,7 @@ async def undrifted(
 async def test_every_item_is_made_or_the_job_waits(
     temporal: Client, root: Root, undrifted: Ended, rate: float
 ) -> None:
-    model = Drifting(even_drift_rates(rate))
+    model = Drifting(even_drift_rates(rate), MADE, LISTED)
     queue = f"drifting-{rate}"
     async with serve_drifting_model(temporal, root, model, queue):
         runs = (drift_as_job(temporal, root, queue, model, seed, set=FEW) for seed in SEEDS)
@@ -68,9 +55,7 @@ async def test_every_item_is_made_or_the_job_waits(
         assert calls <= 1.5 * undrifted.calls
 
 
-def test_left_alone_the_same_model_stops_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (drifting_model, drift):
-        monkeypatch.setattr(module, "ITEMS", ITEMS)
+def test_left_alone_the_same_model_stops_early() -> None:
     steady, drifts = Drifting({}), Drifting(even_drift_rates(0.2))
     assert drift_alone(steady, 1).made == ITEMS
     counts = [drift_alone(drifts, seed).made for seed in range(1, 51)]

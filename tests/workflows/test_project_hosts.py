@@ -13,7 +13,7 @@ from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from rehearsal import Answer, Failure, Request
 from rehearsal.request_view import parse_request_view
-from tests.buckets import KEYS, create_bucket, unconditional_server
+from tests.buckets import create_bucket, unconditional_server
 from tests.flawed_store import flawed_store
 from tests.soak import soak
 from tests.workflows.serving import SECONDS, serving
@@ -54,30 +54,30 @@ def tree(root: Root, project_id: str, commit: str) -> str:
 
 
 async def check_id_is_refused_elsewhere(
-    temporal: Client, root: Root, remote: str, project_id: str
+    temporal: Client, root: Root, address: str, project_id: str
 ) -> None:
     """Check that another host refuses a second project of an id that is in the remote."""
     async with serving(await another(temporal), root, Team(DOES)) as jobs:
-        second = await jobs.start(pipeline(remote), kind="Project", job_id=project_id)
+        second = await jobs.start(pipeline(address), kind="Project", job_id=project_id)
         with pytest.raises(WorkflowFailureError) as failed:
             await jobs.result(second)
     assert "is already in the remote" in str(failed.value.cause)
 
 
-@pytest.mark.parametrize("remote", soak(["s3"], ["git", "s3"]), indirect=True)
+@pytest.mark.parametrize("address", soak(["s3"], ["git", "s3"]), indirect=True)
 async def test_a_project_whose_host_is_lost_ends_as_undisturbed_and_keeps_its_id(
-    temporal: Client, root: Root, tmp_path: Path, remote: str
+    temporal: Client, root: Root, tmp_path: Path, address: str
 ) -> None:
     other = Root.open(tmp_path / "other", create=True)
     third = Root.open(tmp_path / "third", create=True)
     async with serving(temporal, third, Team(DOES)) as jobs:
-        stayed = await jobs.start(pipeline(remote), kind="Project")
+        stayed = await jobs.start(pipeline(address), kind="Project")
         undisturbed = await jobs.result(stayed)
-    await check_id_is_refused_elsewhere(temporal, other, remote, stayed.id)
+    await check_id_is_refused_elsewhere(temporal, other, address, stayed.id)
     queue = f"lost-{tmp_path.name}"
     model = FirstStageOnly()
     async with serving(await another(temporal), root, model, queue=queue) as jobs:
-        handle = await jobs.start(pipeline(remote), kind="Project")
+        handle = await jobs.start(pipeline(address), kind="Project")
         await asyncio.wait_for(model.holds.wait(), SECONDS)
     shutil.rmtree(root.path)
     async with serving(await another(temporal), other, Team(DOES), queue=queue) as jobs:
@@ -89,9 +89,9 @@ async def test_a_project_whose_host_is_lost_ends_as_undisturbed_and_keeps_its_id
     assert held.read_file(str(held.git.references["refs/heads/state"].target), "project.md")
 
 
-@pytest.mark.parametrize("remote", soak(["git"], ["git", "s3"]), indirect=True)
+@pytest.mark.parametrize("address", soak(["git"], ["git", "s3"]), indirect=True)
 async def test_a_project_that_goes_to_and_fro_ends_as_one_that_stays(
-    temporal: Client, root: Root, tmp_path: Path, remote: str
+    temporal: Client, root: Root, tmp_path: Path, address: str
 ) -> None:
     other = Root.open(tmp_path / "other", create=True)
     queue = f"fro-{tmp_path.name}"
@@ -104,21 +104,20 @@ async def test_a_project_that_goes_to_and_fro_ends_as_one_that_stays(
             )
             for each in (root, other)
         ]
-        handle = await jobs.start(pipeline(remote), kind="Project")
+        handle = await jobs.start(pipeline(address), kind="Project")
         result = await jobs.result(handle)
     assert result["status"] == "completed", result
 
 
+@pytest.mark.usefixtures("bucket_keys")
 async def test_keys_that_expire_have_a_project_wait_until_others_are_there(
-    temporal: Client, root: Root, object_store: str, monkeypatch: pytest.MonkeyPatch
+    temporal: Client, root: Root, object_store: str
 ) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
     with flawed_store(object_store) as store:
-        remote = create_bucket(store.endpoint)
+        address = create_bucket(store.endpoint)
         async with serving(temporal, root, Team(DOES)) as jobs:
             store.break_requests((403, "ExpiredToken"), "/projects/", times=1000)
-            handle = await jobs.start(pipeline(remote), kind="Project")
+            handle = await jobs.start(pipeline(address), kind="Project")
             status = await jobs.until(handle, waiting=bool)
             assert "ExpiredToken" in str(status["waiting"])
             assert "start it again with keys that are valid" in str(status["waiting"])
@@ -128,15 +127,14 @@ async def test_keys_that_expire_have_a_project_wait_until_others_are_there(
     assert result["status"] == "completed", result
 
 
+@pytest.mark.usefixtures("bucket_keys")
 @pytest.mark.parametrize("kind", ["Job", "Project"])
 async def test_a_bucket_that_ignores_conditions_is_refused_at_the_start(
-    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    temporal: Client, root: Root, tmp_path: Path, kind: str
 ) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
     with unconditional_server(tmp_path / "served") as endpoint:
-        remote = f"s3://bucket/x?endpoint={endpoint}"
-        start = pipeline(remote) if kind == "Project" else job(set={"workspace.remote": remote})
+        address = f"s3://bucket/x?endpoint={endpoint}"
+        start = pipeline(address) if kind == "Project" else job(set={"workspace.remote": address})
         async with serving(temporal, root, Team(DOES)) as jobs:
             with pytest.raises(WorkflowFailureError) as failed:
                 await jobs.result(await jobs.start(start, kind=kind))

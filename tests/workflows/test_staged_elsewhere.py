@@ -38,7 +38,7 @@ def each_start(first: int) -> pytest.MarkDecorator:
     that two tests have all of them; `make soak` runs all.
     """
     pairs = soak(PAIRS[first::2], PAIRS)
-    return pytest.mark.parametrize(("remote", "repository"), pairs, indirect=True)
+    return pytest.mark.parametrize(("address", "repository"), pairs, indirect=True)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def working() -> Short:
 def repository(
     request: pytest.FixtureRequest,
     tree: WorkTree,
-    remote: str,
+    address: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def repository(
         return {"url": tree.url, "depth": 2}
     root = Root.open(tmp_path / "starting", create=True)
     monkeypatch.setenv("LONGHAUL_WORKSPACES", str(root.path))
-    config = load_agent("generalist", {"workspace.remote": remote})
+    config = load_agent("generalist", {"workspace.remote": address})
     staged = stage_repository({"folder": str(tree.path)}, [config])
     shutil.rmtree(root.path)
     return staged
@@ -103,14 +103,14 @@ async def test_a_job_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     root: Root,
     tree: WorkTree,
     tmp_path: Path,
-    remote: str,
+    address: str,
     repository: dict[str, Any],
 ) -> None:
     head = tree.head
     other, target = Root.open(tmp_path / "other", create=True), tmp_path / "published.git"
     pygit2.init_repository(str(target), bare=True).free()
     publish = {"remote": f"file://{target}", "branch": "green"}
-    start = job(repository=repository, set={"workspace.remote": remote})
+    start = job(repository=repository, set={"workspace.remote": address})
     if "url" in repository and "depth" not in repository:
         # No server takes a history that it has in part.
         start["publish"] = publish
@@ -144,17 +144,17 @@ async def test_a_fork_ends_in_a_branch_on_a_host_that_never_had_its_repository(
     root: Root,
     tree: WorkTree,
     tmp_path: Path,
-    remote: str,
+    address: str,
     repository: dict[str, Any],
 ) -> None:
     head, other = tree.head, Root.open(tmp_path / "other", create=True)
-    settings = {"workspace.remote": remote, "todos.fork": ["Rethink the plan", "Hand over"]}
+    settings = {"workspace.remote": address, "todos.fork": ["Rethink the plan", "Hand over"]}
     queue, model = f"staged-fork-{tmp_path.name}", Stops(working(), "Rethink")
     async with serving(await another(temporal), root, model, queue=queue) as jobs:
         first = await jobs.start(job(repository=repository, set=settings))
         await jobs.result(first, SECONDS)
         start = {"fork": {"job": first.id, "phase": 2}, "instructions": "Only green tea."}
-        fork = await jobs.start({**start, "set": {"workspace.remote": remote}})
+        fork = await jobs.start({**start, "set": {"workspace.remote": address}})
         await asyncio.wait_for(model.is_reached.wait(), SECONDS)
     shutil.rmtree(root.path)
     shutil.rmtree(tree.path)
@@ -172,11 +172,11 @@ async def test_a_project_ends_on_a_host_that_never_had_its_repository(
     root: Root,
     tree: WorkTree,
     tmp_path: Path,
-    remote: str,
+    address: str,
     repository: dict[str, Any],
 ) -> None:
     head = tree.head
-    start = pipeline(remote, repository=repository)
+    start = pipeline(address, repository=repository)
     other = Root.open(tmp_path / "other", create=True)
     queue, model = f"staged-project-{tmp_path.name}", Stops(Team(DOES), "Check the menu")
     async with serving(await another(temporal), root, model, queue=queue) as jobs:

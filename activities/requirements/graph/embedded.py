@@ -10,6 +10,7 @@ from pathlib import Path
 
 from activities.requirements.graph import cypher
 from activities.requirements.graph.interface import (
+    GraphCapabilities,
     GraphLimits,
     GraphQuery,
     GraphQueryError,
@@ -27,6 +28,8 @@ DATABASE = "graph.lbug"
 
 class EmbeddedGraph:
     """The database in `folder`, created on first use."""
+
+    capabilities = GraphCapabilities(enforces_schema=True, refuses_writes=True, limits_memory=True)
 
     def __init__(
         self, folder: Path, schema: GraphSchema, limits: GraphLimits | None = None

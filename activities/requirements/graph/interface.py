@@ -53,11 +53,26 @@ class GraphTable(BaseModel):
     ends: list[tuple[str, str]] = Field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class GraphCapabilities:
+    """In what the kinds of graphs differ."""
+
+    enforces_schema: bool
+    """A kind that no schema declares is refused."""
+    refuses_writes: bool
+    """A query that is to read and would write is refused; otherwise its writes are undone."""
+    limits_memory: bool
+    """A query that needs more than `GraphLimits.memory_mb` is stopped."""
+
+
 class Graph(Protocol):
     """A graph shared by jobs. Whatever the schema declares is created on first use.
 
     Every method but `close` raises GraphQueryError and GraphUnavailableError.
     """
+
+    @property
+    def capabilities(self) -> GraphCapabilities: ...
 
     def read(self, *queries: GraphQuery) -> list[GraphRows]:
         """Return the rows of each query, changing nothing."""

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from activities.requirements.graph import cypher
 from activities.requirements.graph.interface import (
+    GraphCapabilities,
     GraphLimits,
     GraphQuery,
     GraphQueryError,
@@ -94,6 +95,10 @@ class Neo4jGraph:
         GraphUnavailableError: On construction, if the driver is not installed or the address is
             invalid.
     """
+
+    capabilities = GraphCapabilities(
+        enforces_schema=False, refuses_writes=False, limits_memory=False
+    )
 
     def __init__(self, url: str, schema: GraphSchema, limits: GraphLimits | None = None) -> None:
         self._address = Neo4jAddress.parse(url)

@@ -38,7 +38,7 @@ async def run_longhaul(task: AdapterTask) -> Outcome:
         ended, error, checkpoint = "finished", "", ""
         try:
             async with asyncio.timeout(task.cap):
-                status, waiting, checkpoint = await closed_drift_job(handle)
+                status, waiting, checkpoint, _ = await closed_drift_job(handle)
             if status != "completed":
                 ended, error = "stopped", f"{status}: {waiting}"
         except TimeoutError:

@@ -10,7 +10,6 @@ import pytest
 from activities.checkpoints import Checkpoints, Root, open_checkpoints
 from activities.checkpoints.object_store import ObjectStore
 from tests.activities.checkpoints.hosts import Host
-from tests.buckets import KEYS
 
 
 @pytest.fixture
@@ -51,12 +50,6 @@ def start() -> Start:
 @pytest.fixture
 def endpoint(object_store: str) -> str:
     return object_store
-
-
-@pytest.fixture
-def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Documents staged on one host and taken in on another, by way of a remote."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,17 +9,8 @@ from activities.job.input_documents import read_input_documents
 from cli.output import UserError
 from cli.start.document_staging import stage_documents
 from config.schema.agent import ConfigError
-from tests.buckets import empty_remote
 
 LIMIT = 1_000_000
-
-
-@pytest.fixture(params=["git", "s3"])
-def address(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    with empty_remote(request, tmp_path, monkeypatch) as address:
-        yield address
 
 
 def test_a_staged_document_is_taken_in_on_a_host_that_never_had_it(

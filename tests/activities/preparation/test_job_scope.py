@@ -18,6 +18,15 @@ def test_a_brief_that_is_one_item_names_its_files(brief: str) -> None:
     assert [each.paths for each in item.statements] == [["output/a.md", "output/b.md"]]
 
 
+def test_a_brief_may_be_one_item_that_any_work_completes() -> None:
+    brief = "Write output/a.md about tea. Write output/b.md about cups."
+    assert len(read_job_scope([], brief, brief).items) == 2
+    [item] = read_job_scope([], brief, brief, by_statement=False).items
+    assert [each.paths for each in item.statements] == [[]]
+    listed = read_job_scope(["Tea", "Cups"], brief, brief, by_statement=False).items
+    assert [each.text for each in listed] == ["Tea", "Cups"]
+
+
 def test_the_item_of_a_long_brief_keeps_more_than_its_title() -> None:
     brief = "Hello there, " * 60
     [item] = read_job_scope([], brief, brief).items

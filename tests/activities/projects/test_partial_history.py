@@ -1,7 +1,6 @@
 """A history that was fetched in part, between hosts that share nothing but a remote."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,8 @@ from activities.projects.project_repository import MAIN, ProjectRepository, proj
 from activities.source_repository.repository_fetch import fetch_pinned_repository
 from protocol.repository_start import RepositoryStart
 from tests.activities.source_repository.origins import BOUNDS, WorkTree, git
-from tests.buckets import empty_remote
 
 OWNER = "tea"
-
-
-@pytest.fixture(params=["git", "s3"])
-def remote(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    with empty_remote(request, tmp_path, monkeypatch) as remote:
-        yield remote
 
 
 @pytest.fixture
@@ -69,10 +59,10 @@ def open_here(root: Root) -> ProjectRepository:
 
 
 def test_a_partial_history_is_the_same_on_another_host(
-    root: Root, other: Root, base: str, remote: str
+    root: Root, other: Root, base: str, address: str
 ) -> None:
-    push_start_to_project_remote(open_here(root), OWNER, remote)
-    remote_project = open_remote_project(other, OWNER, remote, base)
+    push_start_to_project_remote(open_here(root), OWNER, address)
+    remote_project = open_remote_project(other, OWNER, address, base)
     assert remote_project.origin == open_here(root).origin
     assert history(other, base) == history(root, base)
     assert len(history(other, base)) > 3
@@ -81,16 +71,16 @@ def test_a_partial_history_is_the_same_on_another_host(
 
 
 def test_work_on_a_partial_history_goes_from_host_to_host(
-    root: Root, other: Root, base: str, remote: str, tmp_path: Path
+    root: Root, other: Root, base: str, address: str, tmp_path: Path
 ) -> None:
-    push_start_to_project_remote(open_here(root), OWNER, remote)
+    push_start_to_project_remote(open_here(root), OWNER, address)
     heads = [base]
     hosts = [root, other, Root.open(tmp_path / "third", create=True), root, other]
     for number, host in enumerate(hosts):
-        repository = open_remote_project(host, OWNER, remote, heads[-1])
+        repository = open_remote_project(host, OWNER, address, heads[-1])
         heads.append(add_commit(repository, heads[-1], f"{number}.md"))
-        push_project(repository, OWNER, remote)
-    open_remote_project(root, OWNER, remote, heads[-1])
+        push_project(repository, OWNER, address)
+    open_remote_project(root, OWNER, address, heads[-1])
     log = history(root, heads[-1])
     assert [line.partition(" ")[0] for line in log[: len(hosts)]] == heads[:0:-1]
     assert log[len(hosts) :] == history(root, base)
@@ -98,12 +88,12 @@ def test_work_on_a_partial_history_goes_from_host_to_host(
 
 
 def test_a_push_that_is_repeated_changes_nothing(
-    root: Root, base: str, remote: str, tmp_path: Path
+    root: Root, base: str, address: str, tmp_path: Path
 ) -> None:
     for _ in range(2):
-        push_start_to_project_remote(open_here(root), OWNER, remote)
+        push_start_to_project_remote(open_here(root), OWNER, address)
     third = ProjectRepository.create(tmp_path / "third.git")
-    refs, _ = open_remote(remote).fetch_packs(project_remote_area(OWNER), third.path)
+    refs, _ = open_remote(address).fetch_packs(project_remote_area(OWNER), third.path)
     carrier = refs[f"carried/{MAIN}"]
     assert f"heads/{MAIN}" not in refs
     assert open_here(root).get_commit(carrier).parent_ids == []

@@ -21,7 +21,7 @@ from activities.checkpoints import Root
 from activities.redaction.credentials import refresh_credential_values
 from cli.checks import server_checks
 from cli.checks.doctor import check_collectors
-from tests.buckets import KEYS, OTHER_STORE, conditional_server, create_bucket, unconditional_server
+from tests.buckets import OTHER_STORE, conditional_server, create_bucket, unconditional_server
 from tests.cli.conftest import run, tries
 from tests.flawed_store import Flaw, flawed_store
 from tests.http_server import Handler, served
@@ -90,9 +90,7 @@ def test_a_remote_that_cannot_be_used_is_found(offline, configured, tmp_path):
 
 
 @pytest.mark.skipif(bool(OTHER_STORE), reason="this store has to stop")
-def test_a_bucket_is_looked_at(offline, configured, monkeypatch, tmp_path):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
+def test_a_bucket_is_looked_at(offline, configured, bucket_keys, tmp_path):
     with conditional_server() as endpoint:
         address = create_bucket(endpoint)
         configured(address)
@@ -125,9 +123,7 @@ def test_a_missing_variable_of_commands_is_named(offline, own_agent, monkeypatch
     assert "TEAM_INDEX" not in offline("config", "check", "mine").out
 
 
-def test_what_a_bucket_does_not_take_is_named(offline, configured, monkeypatch, object_store):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
+def test_what_a_bucket_does_not_take_is_named(offline, configured, bucket_keys, object_store):
     with flawed_store(object_store) as store:
         configured(create_bucket(store.endpoint))
         refused: Flaw = (403, "AccessDenied")

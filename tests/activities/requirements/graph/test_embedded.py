@@ -65,30 +65,6 @@ def writer(*told: Any) -> multiprocessing.process.BaseProcess:
     return process
 
 
-def test_what_was_written_is_read(graph: EmbeddedGraph) -> None:
-    for _ in range(2):
-        graph.write(GraphQuery(PUT, {"id": "invoice", "name": "Invoice"}))
-    result = graph.read(GraphQuery("MATCH (n:BusinessObject) RETURN n, n.id AS id"))[0]
-    assert result.columns == ["n", "id"]
-    assert result.rows == [
-        [{"_label": "BusinessObject", "id": "invoice", "name": "Invoice"}, "invoice"]
-    ]
-    assert not result.more
-
-
-def test_a_write_is_whole_or_not_done(graph: EmbeddedGraph) -> None:
-    with pytest.raises(GraphQueryError, match="Nope"):
-        graph.write(
-            GraphQuery(PUT, {"id": "a", "name": "A"}), GraphQuery("CREATE (:Nope {id: 'b'})")
-        )
-    assert graph.read(COUNT)[0].rows == [[0, 0]]
-
-
-def test_reading_changes_nothing(graph: EmbeddedGraph) -> None:
-    with pytest.raises(GraphQueryError, match="read-only"):
-        graph.read(GraphQuery(PUT, {"id": "a", "name": "A"}))
-
-
 def test_a_schema_that_grew_adds_to_the_graph(tmp_path: Path, graph: EmbeddedGraph) -> None:
     graph.write(GraphQuery(PUT, {"id": "a", "name": "A"}))
     more = {"nodes": {"BusinessObject": {"key": "id", "properties": {
@@ -100,15 +76,6 @@ def test_a_schema_that_grew_adds_to_the_graph(tmp_path: Path, graph: EmbeddedGra
     assert rows == [["A", None]]
     owns = next(table for table in grown.schema() if table.name == "OWNS")
     assert owns.ends == [("Team", "BusinessObject")]
-
-
-def test_two_processes_write_at_the_same_time(tmp_path: Path, graph: EmbeddedGraph) -> None:
-    # Both write the same nodes, so that duplicates show.
-    both = [writer(tmp_path / "graph", 0, 4), writer(tmp_path / "graph", 0, 4)]
-    for each in both:
-        each.join(60)
-    assert [each.exitcode for each in both] == [0, 0]
-    assert graph.read(COUNT)[0].rows == [[4, 4]]
 
 
 def test_a_killed_writer_leaves_nothing_half_done_and_no_lock(
@@ -207,16 +174,6 @@ def test_a_query_that_heeds_no_time_limit_is_killed(
     with pytest.raises(GraphQueryError, match=r"stopped|crashed"):
         short.read(GraphQuery(nested))
     assert graph.read(COUNT)[0].rows == [[0, 0]]
-
-
-def test_memory_and_rows_are_bounded(tmp_path: Path, schema: GraphSchema) -> None:
-    small = EmbeddedGraph(tmp_path / "graph", schema, GraphLimits(rows=10, bytes=1000))
-    with pytest.raises(GraphQueryError, match="memory"):
-        small.read(GraphQuery("RETURN range(1, 1000000000)"))
-    many = small.read(GraphQuery("UNWIND range(1, 1000000) AS n RETURN n"))[0]
-    assert (len(many.rows), many.more) == (10, True)
-    wide = small.read(GraphQuery("UNWIND range(1, 5) AS n RETURN repeat('x', 400)"))[0]
-    assert (len(wide.rows), wide.more) == (2, True)
 
 
 def test_a_lock_that_another_keeps_is_no_failure_of_the_query(

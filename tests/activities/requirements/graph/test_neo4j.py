@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from urllib.parse import unquote
 
 import pytest
@@ -108,52 +107,11 @@ def test_values_come_as_they_were_put(graph: Neo4jGraph) -> None:
     assert other.properties == {}
 
 
-def test_a_write_is_whole_or_not_done(graph: Neo4jGraph) -> None:
-    with pytest.raises(GraphQueryError, match="Nope"):
-        graph.write(GraphQuery("CREATE (:Message {id: 'a'})"), GraphQuery("Nope"))
-    assert graph.read(COUNT)[0].rows == [[0]]
-
-
-def test_reading_changes_nothing(graph: Neo4jGraph) -> None:
-    # This server ignores the access mode that Neo4j enforces.
-    with suppress(GraphQueryError):
-        graph.read(GraphQuery("CREATE (:Message {id: 'a'})"))
-    assert graph.read(COUNT)[0].rows == [[0]]
-
-
 def test_a_second_node_with_the_same_key_is_not_made(graph: Neo4jGraph) -> None:
     graph.write(GraphQuery("CREATE (:Message {id: 'a'})"))
     with pytest.raises(GraphUnavailableError, match="a"):
         graph.write(GraphQuery("CREATE (:Message {id: 'a'})"))
     assert graph.read(COUNT)[0].rows == [[1]]
-
-
-def test_writes_at_once_are_each_done_once_or_come_again(graph_server: Server) -> None:
-    graph_server.empty()
-    add = "MERGE (n:Message {id: $id}) SET n.times = coalesce(n.times, 0) + 1"
-
-    def writer(_: int) -> None:
-        for number in range(20):
-            while True:
-                with (
-                    suppress(GraphUnavailableError),
-                    closing(Neo4jGraph(graph_server.url, SCHEMA)) as graph,
-                ):
-                    graph.write(GraphQuery(add, {"id": f"m{number % 5}"}))
-                    break
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(writer, range(4)))
-    with closing(Neo4jGraph(graph_server.url, SCHEMA)) as graph:
-        [rows] = graph.read(GraphQuery("MATCH (n:Message) RETURN n.id, n.times ORDER BY n.id"))
-    assert rows.rows == [[f"m{number}", 16] for number in range(5)]
-
-
-def test_more_rows_than_the_limit_are_not_read(graph_server: Server) -> None:
-    with closing(Neo4jGraph(graph_server.url, SCHEMA, GraphLimits(rows=10))) as graph:
-        [rows] = graph.read(GraphQuery("UNWIND range(1, 1000000) AS n RETURN n"))
-        assert (len(rows.rows), rows.more) == (10, True)
-        assert graph.read(GraphQuery("RETURN 1"))[0].rows == [[1]]
 
 
 @pytest.mark.parametrize(

@@ -11,33 +11,20 @@ from temporalio.exceptions import ApplicationError
 from activities.requirements.graph import open_graph
 from activities.requirements.graph.interface import GraphLimits, GraphQuery
 from activities.stores.relational_store import RelationalStore
-from tests.activities.requirements.graph.serving import Server
 from tests.activities.standing import Standing
 from tests.activities.stores.filling import fill, requirement
+from tests.backends import GRAPHS
 
 TOOLS = ["files", "todos", "job", "graph", "validation"]
 TEXT = "Every invoice must be kept for ten years."
 FULL = {"degree": "full", "evidence": "It has a retention period."}
 
 
-@pytest.fixture
-def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The graph: embedded, or in a server."""
-    monkeypatch.delenv("LONGHAUL_GRAPH_URL", raising=False)
-    place: str = getattr(request, "param", "embedded")
-    if place == "graph_server":
-        server: Server = request.getfixturevalue(place)
-        server.empty()
-        monkeypatch.setenv("LONGHAUL_GRAPH_URL", server.url)
-    return place
-
-
-# The fixture's name marks the tests that use it, so that they run together.
-BOTH = pytest.mark.parametrize("place", ["embedded", "graph_server"], indirect=True)
+BOTH = pytest.mark.parametrize("graph_place", GRAPHS, indirect=True)
 
 
 @pytest.fixture
-def job(tmp_path: Path, place: str) -> Standing:
+def job(tmp_path: Path, graph_place: str) -> Standing:
     made = Standing.begin(tmp_path, kind="tactical", set={"tools": TOOLS})
     made.write("documents/a.md", "Invoices are kept.")
     return made
@@ -182,7 +169,7 @@ def test_names_are_found_exactly_then_by_likeness(job: Standing) -> None:
 
 
 @BOTH
-def test_queries_of_the_models_own(job: Standing, place: str) -> None:
+def test_queries_of_the_models_own(job: Standing, graph_place: str) -> None:
     put(job, *(f"CREATE (:Message {{id: 'm{n}', name: 'M'}})" for n in (2, 3, 1)))
 
     def asked(query: str, **given: object) -> str:
@@ -194,7 +181,7 @@ def test_queries_of_the_models_own(job: Standing, place: str) -> None:
     assert asked("MATCH (m:Message) WHERE m.id > $id RETURN m.id ORDER BY m.id DESC", id="m1") == (
         '2 rows; columns ["m.id"]\n["m3"]\n["m2"]'
     )
-    if place == "embedded":
+    if graph_place == "embedded":
         assert "Table Nope does not exist" in (answer := asked("MATCH (m:Nope) RETURN m"))
     else:
         assert "yntax error" in (answer := asked("MATCH (m:Message RETURN m"))
@@ -225,7 +212,7 @@ def test_what_does_not_comply_is_listed(job: Standing) -> None:
 
 
 @BOTH
-def test_an_agent_declares_more(tmp_path: Path, place: str) -> None:
+def test_an_agent_declares_more(tmp_path: Path, graph_place: str) -> None:
     more = {"nodes": {"Law": {"key": "id", "known_by": ["id"], "properties": {
         "id": {"type": "text", "required": True}}}},
         "relations": {"FULFILLED_BY": {"ends": [["Requirement", "Law"]]}}}  # fmt: skip
