@@ -13,11 +13,12 @@ from protocol.failure_details import (
     read_mend_detail,
     read_unfinished_detail,
 )
+from protocol.short_text import shorten_to_start
 from protocol.usage import Usage
 
 TRY_AGAIN = timedelta(seconds=30)
 """How long a job leaves an endpoint alone that names no time itself."""
-MOST_SAID = 500
+MOST_SAID = 800
 MOST_CAUSES = 5
 
 
@@ -32,7 +33,7 @@ class StepFailed(Interruption):
         self.step = step
         self.delay = TRY_AGAIN
         """When to retry a temporary failure."""
-        self.message = str(getattr(cause, "message", None) or cause)[:MOST_SAID]
+        self.message = shorten_to_start(str(getattr(cause, "message", None) or cause), MOST_SAID)
         self.causes = _activity_failure_causes(cause)
         """The chain of causes, one line each."""
         self.by_fallback = False
@@ -72,7 +73,8 @@ def _activity_failure_causes(error: BaseException | None) -> list[str]:
     causes: list[str] = []
     while error is not None and len(causes) < MOST_CAUSES:
         kind = getattr(error, "type", None) or type(error).__name__
-        causes.append(f"{kind}: {getattr(error, 'message', None) or error}"[:MOST_SAID])
+        said = f"{kind}: {getattr(error, 'message', None) or error}"
+        causes.append(shorten_to_start(said, MOST_SAID))
         error = error.__cause__
     return causes
 
