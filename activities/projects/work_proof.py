@@ -222,7 +222,7 @@ class _Work:
         more = (run.tests or 0) - self.start.passed - len(self.start.failed)
         counts = [f"{(run.tests or 0) - run.failed} passed"]
         counts += [f"{more} more" if more > 0 else ""] if not self.start.why else []
-        counts += [f"{n} {word}" for n, word in ((run.failed, "failed without it too"),
+        counts += [f"{n} {word}" for n, word in ((run.failed, "failed before as well"),
                    (run.skipped, "skipped")) if n]  # fmt: skip
         return WorkProof(line=f"{command}: {', '.join(filter(None, counts))}", doubts=doubts)
 

@@ -108,11 +108,11 @@ async def test_a_bug_is_mended_and_proved_and_an_afterthought_goes_onto_the_same
     assert [row.text for row in rows] == [
         "changed +1 -1 tea.py",
         "changed +3 tests/test_tea.py",
-        f"tests: {command}: 3 passed, 1 more, 1 failed without it too",
+        f"tests: {command}: 3 passed, 1 more, 1 failed before as well",
     ]
     assert mended == (
         f"Ada {SUMMARY.replace(chr(10) * 2, chr(10))}\n\n"
-        f"Tests: {command}: 3 passed, 1 more, 1 failed without it too.\n\n"
+        f"Tests: {command}: 3 passed, 1 more, 1 failed before as well.\n\n"
         "Signed-off-by: Ada <ada@example.org>"
     )
     assert "3 passed, 1 more" in thought_of["branch"]["proof"]
