@@ -45,6 +45,7 @@ from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import ProjectRepository, project_repository_path
 from activities.source_repository.job_branch import job_branch_tree
 from activities.source_repository.workspace_repository import share_repository_with_fork
+from activities.toolkit.agent_tools import ends_job_in_list
 from config.agent_files import amend_agent_config, start_rights
 from config.schema.agent import AgentConfig, ConfigError
 from config.start_settings import check_start_documents, check_start_places
@@ -237,7 +238,8 @@ def begin_fork(
         phase=_first_fork_phase(snapshot, config, text),
     )
     # Otherwise the list is in the plan and in the scope, and the strategic phase reconsiders it.
-    if config.todos.work and (repeats_list or config.todos.work != earlier_list):
+    own_list = config.todos.work
+    if own_list and (repeats_list or ends_job_in_list(config) or own_list != earlier_list):
         begin_configured_list(snapshot, snapshot.state.phase.number)
     return snapshot.read_text(last) if (last := last_archive_page(snapshot)) else ""
 
