@@ -47,7 +47,10 @@ class ChangeReview:
 
     def used_as_code(self) -> set[str]:
         """Return the files that are named like tests and that the product imports."""
-        named = {path for path in self.paths if is_test_file(path)}
+        return self.imported({path for path in self.paths if is_test_file(path)})
+
+    def imported(self, named: Collection[str]) -> set[str]:
+        """Return those of some files that the product imports, beside its tests."""
         imported = set[str]()
         for entry, text in source_texts(self.product, _SOURCES) if named else ():
             if not is_test_file(entry.path):
@@ -67,6 +70,19 @@ class ChangeReview:
         names = {PurePosixPath(path).stem, PurePosixPath(path).parent.name} - folders
         texts = [text for each, text in tests.items() if each != path]
         return any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", t) for n in names for t in texts)
+
+    def is_named_by_tests_alone(self, path: str) -> bool:
+        """Return whether the tests, as they were, name a file or its folder; the product not."""
+        if self.before is None:
+            return False
+        old, new = (list(source_texts(each, _SOURCES)) for each in (self.before, self.product))
+        of_tests = "\n".join(text for entry, text in old if is_test_file(entry.path))
+        of_product = "\n".join(text for entry, text in new if not is_test_file(entry.path))
+        for name in filter(None, (PurePosixPath(path).name, PurePosixPath(path).parent.name)):
+            word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+            if word.search(of_tests):
+                return not word.search(of_product)
+        return False
 
     def special_cases(self, tests: Collection[str]) -> list[str]:
         """Return the changed lines of code that compare with a value of the changed tests."""
