@@ -32,22 +32,24 @@ def signature_rule(config: AgentConfig, tool: str) -> SignedApproval | None:
     return SignedApproval.model_construct(tool=tool, by=by, not_starter=not_starter)
 
 
-def check_signed_rules(config: AgentConfig, starter: str) -> None:
-    """Raise ConfigError if nobody could approve, or tell whether the starter approves his own
-    calls.
-    """
+def check_signers(config: AgentConfig) -> None:
+    """Raise ConfigError if nobody could approve the calls of a tool."""
     signed = [entry for entry in config.approve if isinstance(entry, SignedApproval)]
-    for entry in signed:
-        if entry.not_starter and not _person(starter):
-            raise ConfigError(
-                f"agent {config.name}: approve: {entry.tool}: not_starter needs to know who starts "
-                'the job; add "by" to the start, as the command line does'
-            )
     for tool in agent_tools_by_name(config) if len(signed) > 1 else ():
         if (rule := signature_rule(config, tool)) and not rule.by:
             raise ConfigError(
                 f"agent {config.name}: approve: {tool}: each of its entries counts, and nobody is "
                 "under `by` of all of them"
+            )
+
+
+def check_starter_known(config: AgentConfig, starter: str) -> None:
+    """Raise ConfigError if nobody could tell whether the starter approves his own calls."""
+    for entry in config.approve:
+        if isinstance(entry, SignedApproval) and entry.not_starter and not _person(starter):
+            raise ConfigError(
+                f"agent {config.name}: approve: {entry.tool}: not_starter needs to know who starts "
+                'the job; add "by" to the start, as the command line does'
             )
 
 

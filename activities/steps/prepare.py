@@ -5,7 +5,6 @@ import asyncio
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.guards.signed_approvals import check_signed_rules
 from activities.job.activity_context import check_activity_root
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
@@ -70,7 +69,6 @@ def _prepare_job(
     notices += [*filter(None, [window_notice(snapshot)])]
     notices += [f"moved to lost+found: {path}" for path in moved]
     routes = add_handoff_proof_time(resolve_tool_routes(config, prepared.tools), snapshot.link)
-    check_signed_rules(config, request.by)
     reply = PrepareReply(
         commit=snapshot.commit,
         at=timestamp,

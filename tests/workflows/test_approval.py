@@ -170,10 +170,12 @@ async def test_a_signed_approval_takes_the_signature_of_the_person_named(
     settings = SETTINGS | {"approve": [rule], "signers": {"ada": public}}
     model = moving()
     async with serving(temporal, root, model) as jobs:
+        refused = await jobs.start(tea(set=settings))
         with pytest.raises(WorkflowFailureError) as failed:
-            await (await jobs.start(tea(set=settings))).result()
+            await refused.result()
         assert "needs to know who starts the job" in str(failed.value.cause)
-        handle = await jobs.start({**tea(set=settings), "by": "bob@host"})
+        # The same id again, since nothing was created.
+        handle = await jobs.start({**tea(set=settings), "by": "bob@host"}, job_id=refused.id)
         status = await jobs.until(handle, waiting_for="approval")
         assert "It takes the signature of ada." in status["waiting"]["message"]
         assert "--key ~/.ssh/id_ed25519` or `starter.py deny" in status["waiting"]["remedy"]

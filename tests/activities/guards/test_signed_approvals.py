@@ -10,7 +10,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from activities.guards.signed_approvals import check_signed_approval, check_signed_rules
+from activities.guards.signed_approvals import (
+    check_signed_approval,
+    check_signers,
+    check_starter_known,
+)
 from activities.signatures.ssh_signature import sign_with
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -102,9 +106,9 @@ def test_the_starter_does_not_approve_where_another_has_to() -> None:
     assert check(BOB, not_starter=True) == ("bob", "")
     for nobody in ("", "  ", "@laptop"):
         with pytest.raises(ConfigError, match='needs to know who starts the job; add "by"'):
-            check_signed_rules(config(not_starter=True), nobody)
-    check_signed_rules(config(not_starter=True), STARTER)
-    check_signed_rules(config(), "")
+            check_starter_known(config(not_starter=True), nobody)
+    check_starter_known(config(not_starter=True), STARTER)
+    check_starter_known(config(), "")
 
 
 @pytest.mark.parametrize("spelt", ["ADA@laptop", " ada @laptop", "\uff41da"])
@@ -129,7 +133,7 @@ def test_an_entry_that_a_start_adds_loosens_no_other(
     (tmp_path / "defaults.yaml").write_text(json.dumps({"approve": [STRICT], "signers": signers}))
     monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path))
     agent = load_agent("generalist", {"approve": [loose, STRICT][::order]})
-    check_signed_rules(agent, "eve")
+    check_signers(agent)
     for key, starter, refused in (
         (BOB, "eve", "is not the key of ada"),
         (ADA, "ada", "ada started the job"),
@@ -140,9 +144,7 @@ def test_an_entry_that_a_start_adds_loosens_no_other(
         assert refused in reply.refused
         assert bool(reply.by) is not bool(refused)
     with pytest.raises(ConfigError, match="approve: move_file: each of its entries counts"):
-        check_signed_rules(
-            load_agent("generalist", {"approve": [{**STRICT, "by": ["bob"]}, STRICT]}), "eve"
-        )
+        check_signers(load_agent("generalist", {"approve": [{**STRICT, "by": ["bob"]}, STRICT]}))
 
 
 def test_two_entries_of_one_key_do_not_help_the_starter() -> None:
