@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from activities.checkpoints import Files, FilesError
-from activities.projects.change_review import ChangeReview
+from activities.projects.change_review import SOURCES, ChangeReview
 from activities.projects.runner_reports import RunCounts
 from activities.projects.stand_ins import is_decider
 from activities.projects.tests_by_name import earlier_text, is_test_file, test_key
@@ -72,16 +72,17 @@ class OlderTests:
     @cached_property
     def _changed_for_tests(self) -> list[str]:
         """Return the changed files that belong to the tests; none if no older test can notice."""
-        files = [{each.path: each.id for each in f.walk()} for f in (self.before, self.product)]
+        files = [{each.path: each for each in f.walk()} for f in (self.before, self.product)]
         then, now = files
-        old = [path for path in then if now.get(path) != then[path]]
+        old = [path for path in then if path not in now or now[path].id != then[path].id]
         new = [path for path in now if path not in then]
-        modules = {PurePosixPath(path).stem for path in now if not is_test_file(path)}
-        changed = [path for path in old if self._serves_tests(path)]
+        modules = {PurePosixPath(path).name for path in now if not is_test_file(path)}
+        changed = self._serving_tests(old)
         noticed = [
             path
             for path in filter(is_test_file, new)
-            if _LOADED_BY_ITSELF.search(path) or PurePosixPath(path).stem in modules
+            if now[path].size
+            and (_LOADED_BY_ITSELF.search(path) or PurePosixPath(path).name in modules)
         ]
         if not (changed or noticed):
             return []
@@ -89,15 +90,19 @@ class OlderTests:
         of_product |= ChangeReview(self.product, None, new).used_as_code()
         return [path for path in (*filter(is_test_file, new), *changed) if path not in of_product]
 
-    def _serves_tests(self, path: str) -> bool:
-        """Return whether a file that was there has tests, or serves tests alone."""
-        if is_test_file(path) or _in_files(self.known, [path]):
-            return True
-        review = ChangeReview(self.product, self.before, [path])
-        if path.endswith(".py"):
-            is_helper = _FOR_TESTS.search(earlier_text(self.before, path)) is not None
-            return is_helper and not review.imported({path})
-        return not is_decider(path) and review.is_named_by_tests_alone(path)
+    def _serving_tests(self, paths: Sequence[str]) -> list[str]:
+        """Return those of some files of the product before that have tests or serve tests alone."""
+        of_tests = {each.partition("::")[0] for each in self.known}
+        others = [each for each in paths if not (is_test_file(each) or each in of_tests)]
+        review = ChangeReview(self.product, self.before, paths)
+        helpers = {
+            path
+            for path in others
+            if path.endswith(".py") and _FOR_TESTS.search(earlier_text(self.before, path))
+        }
+        data = [path for path in others if not (path.endswith(SOURCES) or is_decider(path))]
+        serving = (helpers - review.imported(helpers)) | review.named_by_tests_alone(data)
+        return [path for path in paths if path not in others or path in serving]
 
 
 def _in_files(names: Sequence[str], paths: Collection[str]) -> list[str]:
