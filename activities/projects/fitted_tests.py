@@ -16,7 +16,7 @@ from activities.checkpoints import Files, FilesError
 from activities.projects.change_review import SOURCES, ChangeReview
 from activities.projects.runner_reports import RunCounts
 from activities.projects.stand_ins import is_decider
-from activities.projects.tests_by_name import earlier_text, is_test_file, test_key
+from activities.projects.tests_by_name import earlier_text, is_test_file, only_asserts, test_key
 
 MOST_RUNS = 2
 """Most runs: a test may fail by chance, and a file that cannot be loaded hides those beside it."""
@@ -95,11 +95,8 @@ class OlderTests:
         of_tests = {each.partition("::")[0] for each in self.known}
         others = [each for each in paths if not (is_test_file(each) or each in of_tests)]
         review = ChangeReview(self.product, self.before, paths)
-        helpers = {
-            path
-            for path in others
-            if path.endswith(".py") and _FOR_TESTS.search(earlier_text(self.before, path))
-        }
+        python = {p: earlier_text(self.before, p) for p in others if p.endswith(".py")}
+        helpers = {p for p, text in python.items() if _FOR_TESTS.search(text) or only_asserts(text)}
         data = [path for path in others if not (path.endswith(SOURCES) or is_decider(path))]
         serving = (helpers - review.imported(helpers)) | review.named_by_tests_alone(data)
         return [path for path in paths if path not in others or path in serving]

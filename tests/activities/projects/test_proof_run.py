@@ -387,6 +387,7 @@ OLD_TESTS = {
         "    def check(self, found, wanted):\n        self.assertEqual(found, wanted)\n"
     ),
     "data/cups.json": '{"5": 10}\n',
+    "same.py": "def same(found, wanted):\n    assert found == wanted\n",
     "tests/helper.py": "def check(found, wanted):\n    assert found == wanted\n",
     "tests/test_base.py": (
         "import tea\nfrom base import Base\n\n\nclass TestBase(Base):\n"
@@ -409,6 +410,9 @@ OLD_TESTS = {
         "from tea import name\n\n\ndef test_name():\n    assert name() == 'tea'\n"
     ),
     "tests/test_pour.py": "import tea\n\n\ndef test_pour():\n    assert tea.pour(3) == 2\n",
+    "tests/test_same.py": (
+        "import tea\nfrom same import same\n\n\ndef test_same():\n    same(tea.brew(2), 4)\n"
+    ),
     "tests/test_value.py": (
         "import tea\n\n\ndef test_value():\n    assert tea.brew(3) == 6\n\n\n"
         "def test_kind():\n    assert isinstance(tea.brew(3), int)\n"
@@ -438,6 +442,7 @@ def test_older_tests_that_were_fitted_to_the_work_are_named_whatever_was_done_to
         "tea.py": OLD_TESTS["tea.py"].replace("* 2", "* 3").replace("- 1", "- 2") + "\n\n" + COOL,
         **with_change("base.py", "assertEqual(found, wanted)", "assertTrue(found)"),
         **with_change("data/cups.json", "10", "15"),
+        **with_change("same.py", "==", "!="),
         **with_change("tests/helper.py", "==", "!="),
         **with_change("tests/test_bound.py", "== 2", ">= 0"),
         **with_change("tests/test_many.py", "(3, 6)", "(3, 9)"),
@@ -446,11 +451,11 @@ def test_older_tests_that_were_fitted_to_the_work_are_named_whatever_was_done_to
         "cool/test_cool.py": "import tea\n\n\ndef test_cool():\n    assert tea.cool(1) == 2\n",
     }
     del after["tests/test_value.py"]
-    accepted = [AcceptedRun(command=PYTEST, tests=9)]
+    accepted = [AcceptedRun(command=PYTEST, tests=10)]
     result = bench.prove(after, "python3 -m pytest -q cool", before=OLD_TESTS, accepted=accepted)
     assert fitted(" ".join(result.proofs[0].shown)) == {
         *("test_base", "test_bound", "test_data", "test_helped", "test_many[3-6]"),
-        *("test_pour", "test_value"),
+        *("test_pour", "test_same", "test_value"),
     }, result
 
 
