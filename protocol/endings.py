@@ -113,6 +113,8 @@ class EndingRequest(JobPosition):
     call: int | None = None
     points: list[GuardPoint]
     approved: bool = False
+    push_approved: bool = False
+    """Whether a person has seen and approved what would be pushed."""
     publish: Publish | None = None
     bypass: list[str] = Field(default_factory=list)
     stop_hook_active: bool = False

@@ -72,13 +72,13 @@ class Handoff(Data):
 
     @property
     def proof_seconds(self) -> int:
-        """Most seconds for the system's own runs: each command with its probes, with older tests as
-        they were and on two earlier products; each accepted run on as many.
+        """Most seconds for the system's own runs: each command with its probes, twice with older
+        tests as they were, and on two earlier products; each accepted run without the probes.
         """
         check_seconds = [command.seconds for command in self.tests.values()]
         accepted_seconds = [run.seconds for run in self.accepted]
-        return sum(8 * (n + 30) for n in check_seconds) + sum(
-            3 * (n + 30) for n in accepted_seconds
+        return sum(9 * (n + 30) for n in check_seconds) + sum(
+            5 * (n + 30) for n in accepted_seconds
         )
 
 

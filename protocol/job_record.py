@@ -14,7 +14,7 @@ from protocol.notices import Notice, PersonAct
 from protocol.notification_requests import Notifying
 from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareReply
-from protocol.publishing import Publish
+from protocol.publishing import PUBLISH, Publish
 from protocol.repository_start import PinnedSource
 from protocol.requests import Call, Pending, tool_effect_key
 from protocol.tools import ToolRoute
@@ -83,7 +83,14 @@ class Approval(Data):
     @property
     def is_plan(self) -> bool:
         """Whether the plan is approved and no call."""
-        return self.tool == "plan"
+        return (self.tool, self.guard) == ("plan", "contract")
+
+    def answers(self, guard: str) -> bool:
+        """Whether the decision is one on what this guard asks about the current call as well.
+
+        Who approves a plan sees no call, and who approves a call not always what would be pushed.
+        """
+        return not self.is_plan and (self.guard == guard or guard != PUBLISH)
 
 
 class ApprovedContract(Data):

@@ -1,5 +1,7 @@
 """Approvals that count only with a person's signature."""
 
+import unicodedata
+
 from activities.signatures.ssh_signature import (
     InvalidSignatureFile,
     public_keys,
@@ -14,20 +16,37 @@ from protocol.requests import CheckApprovalReply
 
 
 def signature_rule(config: AgentConfig, tool: str) -> SignedApproval | None:
-    """Return who must sign an approval of this tool's calls; None if nobody must."""
-    known = agent_tools_by_name(config)
+    """Return who must sign an approval of this tool's calls; None if nobody must.
+
+    Every entry that names the tool or its group counts: one that a start adds loosens no other.
+    """
+    known, rules = agent_tools_by_name(config), list[SignedApproval]()
     for entry in config.approve:
         if isinstance(entry, SignedApproval):
             names = {each.name for each in select_registered_tools([entry.tool], known)}
-            if tool in names:
-                return entry
-    return None
+            rules += [entry] if tool in names else []
+    if not rules:
+        return None
+    by = [name for name in rules[0].by if all(name in rule.by for rule in rules)]
+    not_starter = any(rule.not_starter for rule in rules)
+    return SignedApproval.model_construct(tool=tool, by=by, not_starter=not_starter)
+
+
+def check_signers(config: AgentConfig) -> None:
+    """Raise ConfigError if nobody could approve the calls of a tool."""
+    signed = [entry for entry in config.approve if isinstance(entry, SignedApproval)]
+    for tool in agent_tools_by_name(config) if len(signed) > 1 else ():
+        if (rule := signature_rule(config, tool)) and not rule.by:
+            raise ConfigError(
+                f"agent {config.name}: approve: {tool}: each of its entries counts, and nobody is "
+                "under `by` of all of them"
+            )
 
 
 def check_starter_known(config: AgentConfig, starter: str) -> None:
     """Raise ConfigError if nobody could tell whether the starter approves his own calls."""
     for entry in config.approve:
-        if isinstance(entry, SignedApproval) and entry.not_starter and not starter:
+        if isinstance(entry, SignedApproval) and entry.not_starter and not _person(starter):
             raise ConfigError(
                 f"agent {config.name}: approve: {entry.tool}: not_starter needs to know who starts "
                 'the job; add "by" to the start, as the command line does'
@@ -68,4 +87,4 @@ def _as_file(signature: str) -> bytes:
 
 
 def _person(name: str) -> str:
-    return name.partition("@")[0].casefold()
+    return unicodedata.normalize("NFKC", name).partition("@")[0].strip().casefold()

@@ -6,6 +6,7 @@ from importlib import import_module
 from activities.checkpoints import Root
 from activities.commands import sandbox
 from activities.commands.sandbox import SandboxUnavailable
+from activities.guards.signed_approvals import check_signers
 from activities.guards.tool_routes import guarded_route, tools_routed_to_approval
 from activities.mcp.call_errors import ServerUnavailable
 from activities.model.prices import highest_price
@@ -124,11 +125,17 @@ def resolve_job_limits(config: AgentConfig) -> JobLimits:
     )
 
 
-def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+def check_approvals(config: AgentConfig) -> None:
+    """Refuse approvals of unknown tools, and those that nobody can give. Raises ConfigError."""
     try:
         tools_routed_to_approval(config)
     except UnknownTool as error:
         raise unresolved_tool_error(config, "approve", error) from None
+    check_signers(config)
+
+
+def resolve_tool_routes(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
+    check_approvals(config)
     return [guarded_route(config, entry) for entry in tools]
 
 

@@ -14,11 +14,13 @@ from activities.checkpoints import (
     Root,
     open_checkpoints,
 )
+from activities.guards.signed_approvals import check_starter_known
 from activities.job.activity_context import activity_job_id
 from activities.job.input_documents import InputDocument, read_input_documents
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import SCHEMA_FILE, typed_result_schema_page
+from activities.preparation.agent_resolution import check_approvals
 from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
 from activities.projects.handoff import render_handoff
 from activities.projects.project_remote import push_start_to_project_remote
@@ -70,6 +72,9 @@ def read_start_documents(
 
 
 def claim_checkpoints(root: Root, request: PrepareRequest, config: AgentConfig) -> Checkpoints:
+    # A start that is refused leaves its id free.
+    check_approvals(config)
+    check_starter_known(config, request.by)
     refuse_forgotten_id(root)
     checkpoints = open_checkpoints(root, activity_job_id(), create=True)
     claim_ownership(

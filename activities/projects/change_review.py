@@ -12,7 +12,7 @@ from activities.checkpoints import Files
 from activities.projects.tests_by_name import LANGUAGES, earlier_text, is_test_file, source_texts
 
 MAX_LINE = 80
-_SOURCES = (
+SOURCES = (
     *sorted({ending for endings in LANGUAGES.values() for ending in endings}),
     *(".rb", ".java", ".kt", ".php", ".cs", ".c", ".cc", ".cpp"),
 )
@@ -47,9 +47,12 @@ class ChangeReview:
 
     def used_as_code(self) -> set[str]:
         """Return the files that are named like tests and that the product imports."""
-        named = {path for path in self.paths if is_test_file(path)}
+        return self.imported({path for path in self.paths if is_test_file(path)})
+
+    def imported(self, named: Collection[str]) -> set[str]:
+        """Return those of some files that the product imports, beside its tests."""
         imported = set[str]()
-        for entry, text in source_texts(self.product, _SOURCES) if named else ():
+        for entry, text in source_texts(self.product, SOURCES) if named else ():
             if not is_test_file(entry.path):
                 lines = "\n".join(_IMPORT.findall(text))
                 imported |= {path for path in named if _imports(lines, entry.path, path)}
@@ -57,22 +60,42 @@ class ChangeReview:
 
     def serves_tests(self, path: str) -> bool:
         """Return whether a file has tests, or whether it or its folder is named in their code."""
-        if path.endswith(_SOURCES) and re.search(
+        if path.endswith(SOURCES) and re.search(
             r"test|spec|^__init__", PurePosixPath(path).name, re.I
         ):
             return True
-        sources = source_texts(self.product, _SOURCES)
+        sources = source_texts(self.product, SOURCES)
         tests = {entry.path: text for entry, text in sources if is_test_file(entry.path)}
         folders = {PurePosixPath(each).parent.name for each in tests}
         names = {PurePosixPath(path).stem, PurePosixPath(path).parent.name} - folders
         texts = [text for each, text in tests.items() if each != path]
         return any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", t) for n in names for t in texts)
 
+    def named_by_tests_alone(self, paths: Collection[str]) -> set[str]:
+        """Return the files that tests, as they were, name by name or folder, and the product not.
+
+        Of a file that they name, the folder says nothing.
+        """
+        if self.before is None or not paths:
+            return set()
+        old, new = (source_texts(each, SOURCES) for each in (self.before, self.product))
+        tests = "\n".join(text for entry, text in old if is_test_file(entry.path))
+        code = "\n".join(text for entry, text in new if not is_test_file(entry.path))
+        alone = set[str]()
+        for path in paths:
+            names = (PurePosixPath(path).name, PurePosixPath(path).parent.name)
+            words = [re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names if name]
+            if (word := next((w for w in words if w.search(tests)), None)) and not word.search(
+                code
+            ):
+                alone.add(path)
+        return alone
+
     def special_cases(self, tests: Collection[str]) -> list[str]:
         """Return the changed lines of code that compare with a value of the changed tests."""
         lines = [line for path in tests for _, line in self._added(path)]
         values, shown = _literals("\n".join(lines)), []
-        for path in (each for each in self.paths if each.endswith(_SOURCES) and each not in tests):
+        for path in (each for each in self.paths if each.endswith(SOURCES) and each not in tests):
             known, added = _literals(self._old(path)), self._added(path)
             for place, (number, line) in enumerate(added):
                 fitting = (_literals(line) & values) - known

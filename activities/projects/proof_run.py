@@ -25,6 +25,7 @@ from activities.commands.setup_layer import layer_folders
 from activities.job.result_cache import ResultCache
 from activities.projects import runner_commands, runner_reports, stand_ins
 from activities.projects.change_review import ChangeReview
+from activities.projects.fitted_tests import OlderTests
 from activities.projects.lost_tests import MOST_NAMES, Baseline, find_lost_tests
 from activities.projects.product_copy import CommandRun, ProductCopy
 from activities.projects.runner_commands import CommandRefused
@@ -54,6 +55,7 @@ END = 800
 NO_REPORT = (
     "the runner ended without its report: something in the product or its tests ended the process"
 )
+FITTED = "pass only as this work changed them"
 
 
 class ProofResult(Data):
@@ -107,6 +109,7 @@ class ProofRunner:
             return result
         accepted_runs = {each.command: each for each in handoff.accepted}
         green: list[tuple[CheckCommand, CommandRun]] = []
+        shown: list[tuple[JudgedRun, Proof]] = []
         judging = partial(
             JudgedRun, self, product, before, is_tester=bool(handoff.report), may_weaken=False
         )
@@ -114,6 +117,7 @@ class ProofRunner:
             judged = judging(command, handoff.unit)
             run = judged.judge(check, accepted_runs.get(command.command), unresolved)
             result.proofs.append(run)
+            shown.append((judged, run))
             if judged.ran.counts:
                 keys = set(map(test_key, judged.ran.counts.failed_tests))
                 cases = [name for name in judged.ran.counts.outcomes if test_key(name) in keys]
@@ -127,6 +131,7 @@ class ProofRunner:
             if accepted.command not in own_commands and not result.problems:
                 judged = judging(accepted.check)
                 result.problems += judged.still_holds(accepted, unresolved)
+                shown += [(judged, run) for run in result.proofs[-1:]]
         if not result.problems and (
             why := find_unnoticed_returns(self.run_command, product, before, green)
         ):
@@ -139,6 +144,8 @@ class ProofRunner:
                 f"A coverage of at least {handoff.coverage:g} % is asked for; the runs print "
                 f"{f'{best:g} %' if best else 'none, so have one of the commands print it'}."
             )
+        for judged, run in shown if not result.problems else ():
+            judged.show_fitted_tests(run)
         return result
 
     def run_command(self, product: Files, command: CheckCommand, mutation: str = "") -> CommandRun:
@@ -300,35 +307,23 @@ class JudgedRun:
             lost = _proof_regression_reason(run, accepted, self.unit, excused)
         if lost or (self.is_tester and self.before and self.before.id == self.product.id):
             return lost
-        if fitted := self._tests_fitted_to_work(counts):
-            run.shown.append(
-                f"pass only as this work changed them: {first_few(fitted, MOST_NAMES)}"
-            )
         if not endings_of(self.ran.runners):
             run.shown.append("whether its tests can fail was not tried")
             return ""
         run_command = self.runner.run_command
         return find_unfailing_tests(run_command, self.product, self.before, self.command, self.ran)
 
-    def _tests_fitted_to_work(self, counts: RunCounts) -> list[str]:
-        """Return older tests that pass with the work, but not in the files as they were before it.
-
-        However a test was weakened, this shows what it no longer sees.
-        """
-        if self.before is None:
-            return []
-        as_before = self.product
-        for path in filter(is_test_file, self._changed_files()):
-            parts = tuple(path.split("/"))
-            if entry := self.before.tree_entry(parts):
-                as_before = as_before.with_tree_entry(parts, entry)
-        if as_before.id == self.product.id:
-            return []
-        ran = self.runner.run_command(as_before, self.command).counts
-        still = set(ran.named("passed")) if ran else set()
-        now = set(counts.named("passed")) - still
-        known = self.earlier[0].names if self.earlier else []
-        return [name for name in known if name in now]
+    def show_fitted_tests(self, run: Proof) -> None:
+        """Name the older tests that pass only as the work changed them."""
+        counts = self.ran.counts
+        if self.before is None or counts is None or not self.earlier:
+            return
+        command = self.ran.limited(self.command)
+        older = OlderTests(self.product, self.before, self.earlier[0].names)
+        if fitted := older.fitted(
+            lambda product: self.runner.run_command(product, command).counts, counts
+        ):
+            run.shown.append(f"{FITTED}: {first_few(fitted, MOST_NAMES)}")
 
     def _changed_files(self) -> list[str]:
         known = {(each.path, each.id) for each in self.before.walk()} if self.before else set()

@@ -163,6 +163,12 @@ def changed_deciders(
     return paths
 
 
+def is_decider(path: str) -> bool:
+    """Return whether a file decides by its name what some runner shows."""
+    name = path.rpartition("/")[2]
+    return any(fnmatch(name, each) for patterns in DECIDERS.values() for each in patterns)
+
+
 def _decides(product: Files, before: Files | None, entry: FileEntry) -> bool:
     """Return whether the part of a file that decides is another than before."""
     name = entry.path.rpartition("/")[2]

@@ -181,3 +181,13 @@ def _parsed_functions(text: str) -> list[tuple[str, Function]]:
 
 def dumped_functions(text: str) -> dict[str, str]:
     return {name: ast.dump(node) for name, node in _parsed_functions(text)}
+
+
+def only_asserts(text: str) -> bool:
+    """Return whether a Python file has functions, and each asserts and returns nothing."""
+    nodes = [list(ast.walk(node)) for _, node in _parsed_functions(text)]
+    return bool(nodes) and all(
+        any(isinstance(each, ast.Assert) for each in inner)
+        and not any(isinstance(each, ast.Return) and each.value for each in inner)
+        for inner in nodes
+    )

@@ -71,8 +71,9 @@ def add_work_proof_time(routes: list[ToolRoute], snapshot: Snapshot) -> list[Too
     if snapshot.repository and snapshot.repository.tests and snapshot.config.tests:
         route = next(route for route in routes if route.name == "job_complete")
         route.guarded = True
-        # The work, three runs that have to fail, and three with the new tests on the old code.
-        route.seconds += (2 * MOST_RUNS + 6) * (snapshot.config.tests.seconds + 30)
+        # The work, two runs that have to fail, two with the tests as they were, and three with the
+        # new tests on the old code.
+        route.seconds += (2 * MOST_RUNS + 7) * (snapshot.config.tests.seconds + 30)
     return routes
 
 
@@ -210,6 +211,8 @@ class _Work:
         judged, run = self._judge(command)
         if self.start.why and judged.ran.counts is None:
             return WorkProof(doubts=[f"Nothing was proved: {run.why}, as at the start."])
+        if run.passed:
+            judged.show_fitted_tests(run)
         doubts = [f"{one_line(each, 300)}." for each in run.shown]
         doubts += [f"{text}: {first_few(names, 10)}." for text, names in self._reviewed() if names]
         if run.passed:

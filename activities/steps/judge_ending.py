@@ -27,9 +27,10 @@ from config.schema.work_checks import Verifier
 from protocol.endings import EndingRequest, EndingVerdict
 from protocol.git_address import git_address_without_user
 from protocol.proof import PROOF_GUARD
+from protocol.publishing import PUBLISH
 from protocol.short_text import shorten_to_both_ends
 
-PUBLISH = (
+QUESTION = (
     "The job is done, and its work would be pushed as branch {branch} to {remote}. "
     "`starter.py diff {job}` shows it."
 )
@@ -68,6 +69,7 @@ def judge_ending(root: Root, request: EndingRequest) -> EndingVerdict:
         proof = _ending_proof_voters(root, snapshot, request, values)
         proof += [Voter(PROOF_GUARD, lambda _: Vote("deny", work.problem))] if work.problem else []
         publishing = _ending_publish_voters(snapshot, request, work)
+        guards.approved = request.push_approved
         outcome = guards.judge_voters(
             [*_ending_verifier_voters(root, snapshot, request), *publishing, *proof]
         )
@@ -107,14 +109,14 @@ def _ending_publish_voters(
     publish = request.publish.completed(link.origin.start)
     if not work.changed or not (publish.approve or work.doubts):
         return []
-    question = PUBLISH.format(
+    question = QUESTION.format(
         branch=publish.branch,
         remote=git_address_without_user(publish.remote),
         job=activity_job_id(),
     )
     shown = [f"Tests: {work.line}." if work.line else "", *work.doubts, "; ".join(work.changed)]
     question = shorten_to_both_ends(" ".join(filter(None, [question, *shown])), 1900)
-    return [Voter("publish", lambda _: Vote("ask", question))]
+    return [Voter(PUBLISH, lambda _: Vote("ask", question))]
 
 
 def _ending_verifier_voters(root: Root, snapshot: Snapshot, request: EndingRequest) -> list[Voter]:

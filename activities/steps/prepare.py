@@ -5,7 +5,6 @@ import asyncio
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.guards.signed_approvals import check_starter_known
 from activities.job.activity_context import check_activity_root
 from activities.job.snapshot import Snapshot
 from activities.model.prompt import count_prompt_tokens
@@ -69,7 +68,6 @@ def _prepare_job(
     timestamp, moved = save_phase_start(root, snapshot, prepared.story)
     notices += [*filter(None, [window_notice(snapshot)])]
     notices += [f"moved to lost+found: {path}" for path in moved]
-    check_starter_known(config, request.by)
     routes = add_handoff_proof_time(resolve_tool_routes(config, prepared.tools), snapshot.link)
     reply = PrepareReply(
         commit=snapshot.commit,

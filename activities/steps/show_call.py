@@ -20,13 +20,13 @@ def show_call(root: Root, request: ShowCallRequest) -> ShowCallReply:
     snapshot = open_activity_snapshot(root, request)
     called = snapshot.tool_call(request.call)["function"]
     shown = ShowCallReply()
+    if rule := signature_rule(snapshot.config, called["name"]):
+        shown.signers = rule.by
+        shown.digest = hashlib.sha256(called["arguments"].encode()).hexdigest()
     try:
         arguments = agent_tools_by_name(snapshot.config)[called["name"]].parse(called["arguments"])
     except ToolError as problem:
         shown.error = redact(str(problem))[:500]
     else:
         shown.arguments = show_arguments(arguments)
-        if rule := signature_rule(snapshot.config, called["name"]):
-            shown.signers = rule.by
-            shown.digest = hashlib.sha256(called["arguments"].encode()).hexdigest()
     return shown

@@ -166,7 +166,7 @@ def approve(
         typer.Option(help="Private ssh key (ed25519) that signs the approval.", metavar="KEY"),
     ] = None,
     minutes: Annotated[
-        int, typer.Option(min=1, help="With --key: how long the signature counts.")
+        int, typer.Option(min=1, max=525_600, help="With --key: how long the signature counts.")
     ] = 10,
     json: Json = False,
 ) -> int:

@@ -29,6 +29,7 @@ from cli.options import (
 )
 from cli.output import OK, UserError, err_console, print_json, print_note, print_result
 from cli.schedules.recurring_starts import create_recurring_start
+from cli.signals.signal_sending import start_by_sender
 from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
@@ -189,7 +190,8 @@ def _start_on_schedule(
 ) -> int:
     if wait:
         raise UserError("--wait: goes without --every, which starts nothing at once")
-    due = f"{run_server_work(create_recurring_start(name, kind, data, every)):%Y-%m-%dT%H:%M:%SZ}"
+    recurring = create_recurring_start(name, kind, start_by_sender(kind, data), every)
+    due = f"{run_server_work(recurring):%Y-%m-%dT%H:%M:%SZ}"
     if json:
         print_json({"schedule": name, "every": every, "next": due})
         return OK

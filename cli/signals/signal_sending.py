@@ -17,7 +17,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_memo import TRIAL
+from cli.jobs.job_memo import JOB, TRIAL
 from cli.jobs.job_view import JobView, view_job
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.output import UserError
@@ -103,3 +103,10 @@ def signal_sender_name() -> str:
     except (OSError, KeyError):
         user = "somebody"
     return f"{user}@{socket.gethostname()}"[:MAX_SENDER]
+
+
+def start_by_sender(kind: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the input of a start with who types it; of a trial, in the start of its runs."""
+    if kind == TRIAL:
+        return {**data, "start": start_by_sender(JOB, data["start"])}
+    return {"by": signal_sender_name(), **data}

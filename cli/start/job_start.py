@@ -12,7 +12,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from cli.jobs.job_memo import JOB, TRIAL, read_job_memo
 from cli.jobs.job_view import describe_job, view_job
 from cli.output import UserError
-from cli.signals.signal_sending import signal_sender_name
+from cli.signals.signal_sending import start_by_sender
 from engine.connection import task_queue
 from engine.otel import optional_export
 
@@ -40,7 +40,7 @@ async def start_job(client: Client, job_id: str, data: dict[str, Any], kind: str
         with optional_export.trace_start_if_exported(kind, job_id):
             await client.start_workflow(
                 kind,
-                data if kind == TRIAL else {"by": signal_sender_name(), **data},
+                start_by_sender(kind, data),
                 id=job_id,
                 task_queue=task_queue(),
                 id_reuse_policy=reuse,

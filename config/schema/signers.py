@@ -6,7 +6,8 @@ from pydantic import Field
 
 from protocol.data_model import Data
 
-_KEY = re.compile(r"ssh-ed25519 [A-Za-z0-9+/]{68}( .*)?")
+_KEY = re.compile(r"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}( .*)?")
+"""The beginning is the name of the type and the length of the key, as ssh encodes them."""
 
 
 class SignedApproval(Data):

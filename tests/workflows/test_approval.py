@@ -10,11 +10,12 @@ from temporalio.client import Client, WorkflowFailureError
 from activities.checkpoints import Root
 from cli.app import main
 from engine.development import DevelopmentServer
-from rehearsal import Reply, call
+from rehearsal import Reply, call, rehearse
+from rehearsal.wire import Answer, Request
 from tests.ssh_keys import make_key
 from tests.workflows.deviating import Deviating, enough
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.tea import tea
+from tests.workflows.tea import in_phase, page, tea
 
 SETTINGS = {"approve": ["move_file"], "limits.clarifications": 0}
 WRITE = ("write_file", {"path": "notes/a.md", "content": "A."})
@@ -169,10 +170,12 @@ async def test_a_signed_approval_takes_the_signature_of_the_person_named(
     settings = SETTINGS | {"approve": [rule], "signers": {"ada": public}}
     model = moving()
     async with serving(temporal, root, model) as jobs:
+        refused = await jobs.start(tea(set=settings))
         with pytest.raises(WorkflowFailureError) as failed:
-            await (await jobs.start(tea(set=settings))).result()
+            await refused.result()
         assert "needs to know who starts the job" in str(failed.value.cause)
-        handle = await jobs.start({**tea(set=settings), "by": "bob@host"})
+        # The same id again, since nothing was created.
+        handle = await jobs.start({**tea(set=settings), "by": "bob@host"}, job_id=refused.id)
         status = await jobs.until(handle, waiting_for="approval")
         assert "It takes the signature of ada." in status["waiting"]["message"]
         assert "--key ~/.ssh/id_ed25519` or `starter.py deny" in status["waiting"]["remedy"]
@@ -204,4 +207,29 @@ async def test_a_signed_approval_takes_the_signature_of_the_person_named(
         status = await enough(jobs, handle, 4)
     [record] = status["approvals"]
     assert (record["by"], record["approved"]) == ("ada", True)
+    assert any(line.startswith("ada approved move_file (") for line in status["notices"])
     assert not model.results(4)[-2].startswith("Error")
+
+
+async def test_an_approved_plan_approves_no_call(temporal: Client, root: Root) -> None:
+    """Nor does an answer that comes twice: the call is a question of its own."""
+
+    def in_one_reply(request: Request) -> Answer:
+        answer = rehearse(request)
+        if any(name == "todo_write" for name, _ in answer.calls):
+            answer.calls.append(("todo_complete", {"notes": "Handed over."}))
+        return answer
+
+    async with serving(temporal, root, in_one_reply) as jobs:
+        handle = await jobs.start(page(approve_plan=True, set={"approve": ["todo_complete"]}))
+        status = await jobs.until(handle, waiting_for="approval")
+        await handle.signal("approve", {"id": status["approval"]["id"]})
+        status = await jobs.until(handle, approval=lambda asked: asked and asked["tool"] == "plan")
+        for _ in range(2):
+            await handle.signal("approve", {"id": status["approval"]["id"]})
+        status = await jobs.until(handle, notices=lambda told: "no request" in told[-1])
+        assert (status["waiting_for"], status["phase"]["number"]) == ("approval", 1)
+        assert status["approval"]["tool"] == "todo_complete"
+        await handle.signal("approve", {})
+        await jobs.until(handle, phase=in_phase(2))
+        await handle.signal("cancel", {})

@@ -201,6 +201,22 @@ async def test_with_approval_nothing_is_pushed_before_it(
     assert tip(remote) == result["branch"]["commit"]
 
 
+async def test_who_approves_the_call_has_not_approved_the_push(
+    temporal: Client, root: Root, remote: Path
+) -> None:
+    async with serving(temporal, root, model()) as jobs:
+        start = publishing(remote, approve=True)
+        start["set"] = {**start["set"], "approve": ["job_complete"]}
+        handle = await jobs.start(start)
+        await jobs.until(handle, approval=lambda asked: asked and asked["guard"] == "approve")
+        await handle.signal("approve", {})
+        await jobs.until(handle, approval=lambda asked: asked and asked["guard"] == "publish")
+        assert tip(remote) == ""
+        await handle.signal("approve", {})
+        result = await jobs.result(handle)
+    assert tip(remote) == result["branch"]["commit"]
+
+
 async def test_nobody_is_asked_to_approve_where_nothing_was_changed(
     temporal: Client, root: Root, remote: Path
 ) -> None:

@@ -34,9 +34,12 @@ def open_approval_question(
     job: JobRecord, tool: str, shown: ShowCallReply, question: str, guard: str, now: float
 ) -> None:
     """Ask people whether the current call may run."""
-    hours = job.limits.approve_hours
+    hours, id_ = job.limits.approve_hours, job.question_id
+    if (earlier := current_approval(job)) and earlier.id == id_:
+        # An answer that comes twice is one to the first question.
+        id_ += "-2"
     job.approval = Approval(
-        id=job.question_id,
+        id=id_,
         step=job.step,
         call_index=job.next_call,
         tool=tool,

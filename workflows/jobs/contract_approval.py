@@ -26,7 +26,7 @@ class ContractApproval:
         question = contract.approval_question(job, facts)
         if question is None or facts.contract is None:
             return None
-        if approval is None:
+        if approval is None or not approval.is_plan:
             shown = ShowCallReply(arguments=contract.contract_arguments(job, facts.contract))
             approvals.open_approval_question(
                 job, contract.PLAN, shown, question, contract.GUARD, workflow.time()

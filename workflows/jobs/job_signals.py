@@ -195,15 +195,15 @@ class JobSignals:
     async def _take_answer(self, received: ReceivedSignal, act: PersonAct) -> None:
         approval = approvals.current_approval(self._job)
         if received.signal == "approve" and approval and approval.signers:
-            await self._check_signature(received, approval)
+            act.by = await self._check_signature(received, approval)
         questions.take_question_answer(self._job, received, workflow.time())
         if received.signal in ("approve", "deny"):
             decided = self._job.approvals[-1]
             act.did, act.detail = approvals.approval_decision_words(decided)
             act.id = decided.id
 
-    async def _check_signature(self, received: ReceivedSignal, approval: Approval) -> None:
-        """Name the signer as who approved the call. Raises SignalRefused: nobody signed it so."""
+    async def _check_signature(self, received: ReceivedSignal, approval: Approval) -> str:
+        """Return the signer, as who approved the call. Raises SignalRefused: nobody signed it."""
         statement = approvals.signed_statement(approval, received, self._calls.job_id)
         if stale := expiry_problem(statement.expires, workflow.time()):
             raise SignalRefused(stale)
@@ -213,6 +213,7 @@ class JobSignals:
         if checked.refused:
             raise SignalRefused(checked.refused)
         received.payload["by"] = checked.by
+        return checked.by
 
     async def _grant_bypass(self, received: ReceivedSignal, act: PersonAct) -> None:
         guard_outcomes.grant_guard_bypass(self._job, received.payload)

@@ -323,13 +323,20 @@ class JobSteps(ActivityCalls):
         return await run(table.GATE_FACTS, request, activity_summary(job, "gate"), seconds=seconds)
 
     async def judge_ending(
-        self, job: JobRecord, route: ToolRoute, points: list[GuardPoint], *, approved: bool = False
+        self,
+        job: JobRecord,
+        route: ToolRoute,
+        points: list[GuardPoint],
+        *,
+        approved: bool = False,
+        push_approved: bool = False,
     ) -> EndingVerdict:
         """Ask the guards of the current call, which the workflow acts on."""
         request = EndingRequest(
             **position_request_fields(job),
             points=points,
             approved=approved,
+            push_approved=push_approved,
             publish=job.publish,
             bypass=list(job.bypasses),
             stop_hook_active=job.stop_hook_active,

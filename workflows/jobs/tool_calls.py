@@ -7,6 +7,7 @@ from temporalio import workflow
 
 from protocol.endings import GuardPoint
 from protocol.job_record import JobRecord
+from protocol.publishing import PUBLISH
 from protocol.requests import Call, RefusedBy, ToolReply
 from protocol.todo_list import Todo
 from protocol.tools import ToolRoute
@@ -71,7 +72,7 @@ class ToolCalls:
         """
         job = self.job
         approval = approvals.current_approval(job)
-        if approval is None:
+        if approval is None or not approval.answers(guard):
             shown = await self.steps.show_call(job)
             shown.arguments |= instead or {}
             approvals.open_approval_question(
@@ -126,7 +127,7 @@ class ToolCalls:
         if self.park_without_room(reservations.TOOL_CALL):
             return False
         reply = await self.steps.call_tool(
-            job, call, route, refusal, answer, refused_by=refused_by, approved=self._is_approved
+            job, call, route, refusal, answer, refused_by=refused_by, approved=self._is_approved()
         )
         if reply.asks:
             if reply.has_run:
@@ -301,7 +302,13 @@ class ToolCalls:
         job = self.job
         if not route.guarded:
             return False
-        ending = await self.steps.judge_ending(job, route, points, approved=self._is_approved)
+        ending = await self.steps.judge_ending(
+            job,
+            route,
+            points,
+            approved=self._is_approved(),
+            push_approved=self._is_approved(PUBLISH),
+        )
         if ending.asks:
             if approvals.current_approval(job) is None:
                 guard_outcomes.record_guard_trials(job, ending.trials, call.tool, call.path)
@@ -320,8 +327,7 @@ class ToolCalls:
             await self.run_call(call, route, ending.refusal, refused_by="guard")
         return bool(ending.refusal)
 
-    @property
-    def _is_approved(self) -> bool:
-        """Whether a person has approved the current call."""
+    def _is_approved(self, guard: str = "") -> bool:
+        """Whether a person has approved the current call, as this guard asks for."""
         approval = approvals.current_approval(self.job)
-        return bool(approval and approval.approved)
+        return bool(approval and approval.approved and approval.answers(guard))

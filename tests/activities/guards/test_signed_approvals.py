@@ -1,6 +1,7 @@
 """Signed approvals: what a signature is over, whose it is, and what it does not approve."""
 
 import base64
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from activities.guards.signed_approvals import check_signed_approval, check_starter_known
+from activities.guards.signed_approvals import (
+    check_signed_approval,
+    check_signers,
+    check_starter_known,
+)
 from activities.signatures.ssh_signature import sign_with
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
@@ -99,10 +104,47 @@ def _with_key(signature: str, other: Ed25519PrivateKey) -> str:
 def test_the_starter_does_not_approve_where_another_has_to() -> None:
     assert check(ADA, not_starter=True) == ("", "ada started the job; another must approve it")
     assert check(BOB, not_starter=True) == ("bob", "")
-    with pytest.raises(ConfigError, match='needs to know who starts the job; add "by"'):
-        check_starter_known(config(not_starter=True), "")
+    for nobody in ("", "  ", "@laptop"):
+        with pytest.raises(ConfigError, match='needs to know who starts the job; add "by"'):
+            check_starter_known(config(not_starter=True), nobody)
     check_starter_known(config(not_starter=True), STARTER)
     check_starter_known(config(), "")
+
+
+@pytest.mark.parametrize("spelt", ["ADA@laptop", " ada @laptop", "\uff41da"])
+def test_the_starter_is_known_however_his_name_is_spelt(spelt: str) -> None:
+    signature = sign_with(ADA, STATEMENT.text.encode(), SIGNED_AS).decode()
+    agent = config(not_starter=True)
+    reply = check_signed_approval(agent, "move_file", STATEMENT.text, signature, spelt)
+    assert reply.refused == "ada started the job; another must approve it"
+
+
+STRICT = {"tool": "move_file", "by": ["ada"], "not_starter": True}
+
+
+@pytest.mark.parametrize(
+    "loose", [{"tool": "move_file", "by": ["ada"]}, {"tool": "files", "by": ["eve", "bob", "ada"]}]
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_entry_that_a_start_adds_loosens_no_other(
+    loose: dict[str, Any], order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signers = {"ada": public(ADA), "bob": public(BOB), "eve": public(EVE)}
+    (tmp_path / "defaults.yaml").write_text(json.dumps({"approve": [STRICT], "signers": signers}))
+    monkeypatch.setenv("LONGHAUL_CONFIG", str(tmp_path))
+    agent = load_agent("generalist", {"approve": [loose, STRICT][::order]})
+    check_signers(agent)
+    for key, starter, refused in (
+        (BOB, "eve", "is not the key of ada"),
+        (ADA, "ada", "ada started the job"),
+        (ADA, "eve", ""),
+    ):
+        signature = sign_with(key, STATEMENT.text.encode(), SIGNED_AS).decode()
+        reply = check_signed_approval(agent, "move_file", STATEMENT.text, signature, starter)
+        assert refused in reply.refused
+        assert bool(reply.by) is not bool(refused)
+    with pytest.raises(ConfigError, match="approve: move_file: each of its entries counts"):
+        check_signers(load_agent("generalist", {"approve": [{**STRICT, "by": ["bob"]}, STRICT]}))
 
 
 def test_two_entries_of_one_key_do_not_help_the_starter() -> None:
@@ -133,6 +175,7 @@ def test_a_signature_ends() -> None:
             "ada has no key; those under signers: none",
         ),
         ({"signers": {"ada": "ssh-rsa AAAA"}}, "signers: ada: expected a public key"),
+        ({"signers": {"ada": f"ssh-ed25519 {'A' * 68}"}}, "signers: ada: expected a public key"),
         ({"approve": [{"tool": "files"}]}, "by"),
     ],
 )

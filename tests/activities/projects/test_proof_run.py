@@ -377,43 +377,106 @@ def test_tests_that_were_skipped_before_are_not_shown_again(bench: Bench) -> Non
         assert bool(proof.shown) == bool(shown)
 
 
-def test_older_tests_that_were_fitted_to_the_work_are_named_whatever_was_done_to_them(
-    bench: Bench,
-) -> None:
-    """What was asked of the accepted product fails now; edits that hide nothing are not named."""
-    before = {
-        "tea.py": "def brew(cups):\n    return cups * 2\n",
-        "tests/__init__.py": "",
-        "tests/helper.py": "def check(found, wanted):\n    assert found == wanted\n",
-        "tests/test_bound.py": "import tea\n\n\ndef test_bound():\n    assert tea.brew(1) == 2\n",
-        "tests/test_helped.py": (
-            "import tea\nfrom tests.helper import check\n\n\n"
-            "def test_helped():\n    check(tea.brew(2), 4)\n"
-        ),
-        "tests/test_value.py": (
-            "import tea\n\n\ndef test_value():\n    assert tea.brew(3) == 6\n\n\n"
-            "def test_kind():\n    assert isinstance(tea.brew(3), int)\n"
-        ),
-    }
-    after = before | {
-        "tea.py": "def brew(cups):\n    return cups * 3\n\n\n" + COOL,
-        "tests/helper.py": "def check(found, wanted):\n    assert found != wanted\n",
-        "tests/test_bound.py": "import tea\n\n\ndef test_bound():\n    assert tea.brew(1) >= 0\n",
-        "tests/test_value.py": before["tests/test_value.py"].replace("== 6", "== 9"),
-        "tests/test_cool.py": "import tea\n\n\ndef test_cool():\n    assert tea.cool(1) == 2\n",
-    }
-    shown = " ".join(bench.prove(after, PYTEST, before=before).proofs[0].shown)
+OLD_TESTS = {
+    "tea.py": (
+        "def brew(cups):\n    return cups * 2\n\n\ndef pour(cups):\n    return cups - 1\n\n\n"
+        "def name():\n    return 'tea'\n"
+    ),
+    "base.py": (
+        "import unittest\n\n\nclass Base(unittest.TestCase):\n"
+        "    def check(self, found, wanted):\n        self.assertEqual(found, wanted)\n"
+    ),
+    "data/cups.json": '{"5": 10}\n',
+    "same.py": "def same(found, wanted):\n    assert found == wanted\n",
+    "tests/helper.py": "def check(found, wanted):\n    assert found == wanted\n",
+    "tests/test_base.py": (
+        "import tea\nfrom base import Base\n\n\nclass TestBase(Base):\n"
+        "    def test_base(self):\n        self.check(tea.brew(2), 4)\n"
+    ),
+    "tests/test_bound.py": "import tea\n\n\ndef test_bound():\n    assert tea.brew(1) == 2\n",
+    "tests/test_data.py": (
+        "import json\nimport tea\n\n\ndef test_data():\n"
+        "    for cups, wanted in json.load(open('data/cups.json')).items():\n"
+        "        assert tea.brew(int(cups)) == wanted\n"
+    ),
+    "tests/test_helped.py": (
+        "import tea\nfrom helper import check\n\n\ndef test_helped():\n    check(tea.brew(2), 4)\n"
+    ),
+    "tests/test_many.py": (
+        "import pytest\nimport tea\n\n\n@pytest.mark.parametrize(('cups', 'wanted'), [(3, 6)])\n"
+        "def test_many(cups, wanted):\n    assert tea.brew(cups) == wanted\n"
+    ),
+    "tests/test_name.py": (
+        "from tea import name\n\n\ndef test_name():\n    assert name() == 'tea'\n"
+    ),
+    "tests/test_pour.py": "import tea\n\n\ndef test_pour():\n    assert tea.pour(3) == 2\n",
+    "tests/test_same.py": (
+        "import tea\nfrom same import same\n\n\ndef test_same():\n    same(tea.brew(2), 4)\n"
+    ),
+    "tests/test_value.py": (
+        "import tea\n\n\ndef test_value():\n    assert tea.brew(3) == 6\n\n\n"
+        "def test_kind():\n    assert isinstance(tea.brew(3), int)\n"
+    ),
+}
+
+
+def fitted(shown: str) -> set[str]:
     named = re.search(r"pass only as this work changed them: (.*)", shown)
-    assert named
-    assert {name.rpartition("::")[2] for name in re.split(r", | and ", named[1])} == {
-        "test_bound",
-        "test_helped",
-        "test_value",
+    return (
+        {each.rpartition("::")[2] for each in re.split(r", | and ", named[1])} if named else set()
+    )
+
+
+def test_older_tests_that_were_fitted_to_the_work_are_named_whatever_was_done_to_them(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked of the accepted product fails now; another feature's command shows it."""
+    monkeypatch.setattr("activities.projects.proof_run.MOST_NAMES", 20)
+
+    def with_change(path: str, old: str, new: str) -> dict[str, str]:
+        assert old in OLD_TESTS[path]
+        return {path: OLD_TESTS[path].replace(old, new)}
+
+    after = {
+        **OLD_TESTS,
+        "tea.py": OLD_TESTS["tea.py"].replace("* 2", "* 3").replace("- 1", "- 2") + "\n\n" + COOL,
+        **with_change("base.py", "assertEqual(found, wanted)", "assertTrue(found)"),
+        **with_change("data/cups.json", "10", "15"),
+        **with_change("same.py", "==", "!="),
+        **with_change("tests/helper.py", "==", "!="),
+        **with_change("tests/test_bound.py", "== 2", ">= 0"),
+        **with_change("tests/test_many.py", "(3, 6)", "(3, 9)"),
+        "tests/conftest.py": "import tea\n\ntea.pour = lambda cups: cups - 1\n",
+        "tests/more/test_value.py": OLD_TESTS["tests/test_value.py"].replace("== 6", "== 9"),
+        "cool/test_cool.py": "import tea\n\n\ndef test_cool():\n    assert tea.cool(1) == 2\n",
     }
-    honest = before | {
-        "tea.py": before["tea.py"] + "\n\n" + COOL,
-        "tests/test_bound.py": before["tests/test_bound.py"]
+    del after["tests/test_value.py"]
+    accepted = [AcceptedRun(command=PYTEST, tests=10)]
+    result = bench.prove(after, "python3 -m pytest -q cool", before=OLD_TESTS, accepted=accepted)
+    assert fitted(" ".join(result.proofs[0].shown)) == {
+        *("test_base", "test_bound", "test_data", "test_helped", "test_many[3-6]"),
+        *("test_pour", "test_same", "test_value"),
+    }, result
+
+
+def test_changes_of_older_tests_that_hide_nothing_are_not_named(bench: Bench) -> None:
+    """Nor are those beside a test that the new code cannot even load."""
+    after = {
+        **OLD_TESTS,
+        "tea.py": OLD_TESTS["tea.py"].replace("def name", "def title") + "\n\n" + COOL,
+        "data/cups.json": '{"5": 10, "6": 12}\n',
+        "tests/lib/help.py": OLD_TESTS["tests/helper.py"],
+        "tests/test_helped.py": OLD_TESTS["tests/test_helped.py"].replace("helper", "lib.help"),
+        "tests/more/test_pour.py": OLD_TESTS["tests/test_pour.py"],
+        "tests/test_bound.py": OLD_TESTS["tests/test_bound.py"]
         + "\n\ndef test_cool():\n    assert tea.cool(1) == 2\n",
+        "tests/test_many.py": OLD_TESTS["tests/test_many.py"].replace("(3, 6)", "(3, 6), (4, 8)"),
+        "tests/test_name.py": OLD_TESTS["tests/test_name.py"]
+        .replace("name()", "title()")
+        .replace("import name", "import title")
+        .replace("test_title", "test_name"),
     }
-    result = bench.prove(honest, PYTEST, before=before)
-    assert (result.problems, result.proofs[0].shown) == ([], [])
+    del after["tests/helper.py"], after["tests/test_pour.py"]
+    result = bench.prove(after, PYTEST, before=OLD_TESTS)
+    assert result.problems == []
+    assert fitted(" ".join(result.proofs[0].shown)) == {"test_name"}

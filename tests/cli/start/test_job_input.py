@@ -2,7 +2,7 @@
 
 import json
 
-from cli.signals.signal_sending import signal_sender_name
+from cli.signals.signal_sending import signal_sender_name, start_by_sender
 from tests.http_server import Handler, served
 
 
@@ -87,3 +87,13 @@ def test_a_start_that_fails_says_why(starter):
     ran = starter("start", "generalist", "--instructions", "bad start", "--wait")
     assert ran.code == 1
     assert "agent 'x' is not known" in ran.out
+
+
+def test_each_run_of_a_trial_says_who_starts_it():
+    start = {"agent": "generalist"}
+    for kind, data, said in (
+        ("Job", start, start_by_sender("Trial", {"start": start})["start"]),
+        ("Project", {"form": "features", "by": "ada@host"}, {"form": "features", "by": "ada@host"}),
+        ("Job", start, {**start, "by": signal_sender_name()}),
+    ):
+        assert start_by_sender(kind, data) == said
