@@ -152,6 +152,14 @@ class ToolCalls:
         else:
             job.add_usage(Usage(tool_calls=1, failed_calls=int(not reply.ok)))
         job.next_call += 1
+        self._record_outcome(call, reply, polling=route.polling)
+        if not (refusal or answer or call.tool in skipped_calls.COUNTED):
+            await self._wait_if_undecided(call, reply)
+        return True
+
+    def _record_outcome(self, call: Call, reply: ToolReply, *, polling: bool) -> None:
+        """Bring the record of the job, its list and its scope up to a finished call."""
+        job = self.job
         if reply.command_failure:
             job.failed_command = skipped_calls.failed_call_in_reply(call, reply.command_failure)
         if not reply.ok:
@@ -166,11 +174,8 @@ class ToolCalls:
         job.state.phase.tick(reply.ticked)
         job.state.take_items(reply.scope)
         self.stuck_watch.record_call(
-            course.CallOutcome(call, reply, polling=route.polling, completed=completed)
+            course.CallOutcome(call, reply, polling=polling, completed=completed)
         )
-        if not (refusal or answer or call.tool in skipped_calls.COUNTED):
-            await self._wait_if_undecided(call, reply)
-        return True
 
     async def _wait_if_undecided(self, call: Call, reply: ToolReply) -> None:
         """Park the job once guards have failed to decide on too many calls."""
