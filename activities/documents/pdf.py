@@ -39,13 +39,13 @@ from activities.documents.pdf_lines import (
 )
 from activities.documents.pdf_omissions import (
     MAX_POINTS,
-    find_level_lines,
     find_unseen_letters,
     join_struck_passages,
     letters_crossed_by_lines,
     strike_out_boxes,
     struck_letters,
 )
+from activities.documents.pdf_rules import find_rules
 from activities.documents.pdf_tables import join_table_rows
 
 MAX_PAGES = 20_000
@@ -263,7 +263,8 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
             return
         unseen = find_unseen_letters(page, text_page, text, boxes)
         deleted = struck_letters(text, boxes, struck) if struck else set()
-        deleted |= letters_crossed_by_lines(text_page, text, boxes, find_level_lines(page))
+        rules = find_rules(page)
+        deleted |= letters_crossed_by_lines(text_page, text, boxes, rules.level)
     finally:
         text_page.close()
     content.struck = join_struck_passages(text, deleted)
@@ -272,7 +273,8 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
         places = [place for place in range(*line.span()) if text[place] not in "\r\n"]
-        yield spaced_pdf_line(text, boxes, [place for place in places if place not in deleted])
+        shown = [place for place in places if place not in deleted]
+        yield spaced_pdf_line(text, boxes, shown, rules.upright)
 
 
 def _read_pdf_characters(text_page: Any) -> tuple[str, list[Box]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
@@ -13,6 +13,8 @@ MAX_REORDERED_LETTERS = 2_000
 """Longest line, in letters, that is put into reading order."""
 CELL_GAP = 1.5
 """Gap between cells of a row, in heights of a letter."""
+LEAST_GAP = 1.0
+"""Points between letters in which a line may stand."""
 AROUND = 12
 """Number of lines above and below that determine the width of a column."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
@@ -50,8 +52,14 @@ class Line:
     """Left edge and words of what wide gaps divide; empty without such gaps."""
 
 
-def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
-    """Return a line with the spaces that only gaps show, and the positions of its letters."""
+def spaced_pdf_line(
+    text: str, boxes: list[Box], places: list[int], upright: Sequence[Box] = ()
+) -> Line:
+    """Return a line with the spaces that only gaps show, and the positions of its letters.
+
+    Args:
+        upright: Lines drawn on the page, which divide cells however near these are.
+    """
     parts: list[str] = []
     shown = [place for place in places if not text[place].isspace()]
     if not shown:
@@ -66,7 +74,10 @@ def spaced_pdf_line(text: str, boxes: list[Box], places: list[int]) -> Line:
         after
         for before, after in pairwise(drawn)
         if _are_boxes_beside(boxes[before], boxes[after])
-        and boxes[after].left - boxes[before].right > CELL_GAP * boxes[after].height
+        and (
+            boxes[after].left - boxes[before].right > CELL_GAP * boxes[after].height
+            or (upright and _is_line_between(boxes[before], boxes[after], upright))
+        )
     }
     starts: list[tuple[int, float]] = []
     for order, place in enumerate(places):
@@ -112,6 +123,15 @@ def _reorder_bidi_line(text: str, boxes: list[Box], drawn: list[int]) -> str:
 def _are_boxes_beside(before: Box, after: Box) -> bool:
     overlap = min(before.top, after.top) - max(before.bottom, after.bottom)
     return overlap > 0.3 * min(before.height, after.height) > 0 and after.left > before.left
+
+
+def _is_line_between(before: Box, after: Box, upright: Sequence[Box]) -> bool:
+    height = (after.bottom + after.top) / 2
+    return after.left - before.right > LEAST_GAP and any(
+        before.right <= (line.left + line.right) / 2 <= after.left
+        and line.bottom <= height <= line.top
+        for line in upright
+    )
 
 
 def _is_word_gap(

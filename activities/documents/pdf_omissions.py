@@ -6,25 +6,14 @@ white on white, transparent, or on a layer that is off.
 """
 
 import ctypes
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pypdfium2.raw as pdfium
 
 from activities.documents.pdf_lines import Box
 
-MAX_RULE_HEIGHT = 4.0
-"""Thickest line that may strike out text, in points."""
-MAX_SLOPE = 0.06
-MAX_GAP = 3.0
-"""Points between pieces of one line."""
 CROSSED_SHARE = 0.7
 """Share of the letters along a line that it has to go through."""
-MAX_OBJECTS = 20_000
-"""Most objects of a page that are searched for lines that strike out."""
-MAX_RULES = 500
-"""Most thin lines of a page that are compared with its letters."""
 LEAST_HEIGHT = 1.5
 """Height of letters in points below which nobody reads them."""
 MAX_POINTS = 4_000
@@ -56,55 +45,6 @@ def struck_letters(text: str, boxes: list[Box], struck: list[Box]) -> set[int]:
         for place, box in enumerate(boxes)
         if text[place] not in "\r\n" and _lies_in(box, struck)
     }
-
-
-def find_level_lines(page: Any) -> list[Box]:
-    """Return the level lines on the page, drawn as strokes or as low areas; pieces are joined."""
-    if pdfium.FPDFPage_CountObjects(page) > MAX_OBJECTS:
-        return []
-    rules: list[Box] = []
-    for thing in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=2):
-        rules += _level_lines_of_path(thing)
-        if len(rules) > MAX_RULES:
-            return []
-    joined: list[Box] = []
-    for rule in sorted(rules, key=lambda rule: (round(rule.bottom), rule.left)):
-        last = joined[-1] if joined else None
-        if last and abs(last.bottom - rule.bottom) < 1 and rule.left - last.right < MAX_GAP:
-            joined[-1] = Box(last.left, max(last.right, rule.right), last.bottom, last.top)
-        else:
-            joined.append(rule)
-    return joined
-
-
-def _level_lines_of_path(path: Any) -> Iterator[Box]:
-    points, width = _path_points(path), ctypes.c_float()
-    if not points:
-        return
-    fill, stroke = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
-    if not stroke.value:
-        across, up = zip(*points, strict=True)
-        if max(up) - min(up) < MAX_RULE_HEIGHT:
-            yield Box(min(across), max(across), min(up), max(up))
-        return
-    pdfium.FPDFPageObj_GetStrokeWidth(path, width)
-    half = min(width.value, MAX_RULE_HEIGHT) / 2
-    for (x1, y1), (x2, y2) in pairwise(points):
-        if abs(y2 - y1) <= MAX_SLOPE * abs(x2 - x1):
-            middle = (y1 + y2) / 2
-            yield Box(min(x1, x2), max(x1, x2), middle - half, middle + half)
-
-
-def _path_points(path: Any) -> list[tuple[float, float]]:
-    matrix = path.get_matrix()
-    across, up = ctypes.c_float(), ctypes.c_float()
-    points = []
-    for number in range(min(pdfium.FPDFPath_CountSegments(path), MAX_RULES)):
-        segment = pdfium.FPDFPath_GetPathSegment(path, number)
-        if pdfium.FPDFPathSegment_GetPoint(segment, across, up):
-            points.append(matrix.on_point(across.value, up.value))
-    return points
 
 
 def letters_crossed_by_lines(

@@ -12,7 +12,7 @@ from activities.documents.pdf_lines import Line
 
 COLUMN_SHIFT = 3.0
 """Points by which the cells of a column may begin apart."""
-MAX_STEP = 1.35
+MAX_STEP = 1.6
 """Most distance between the lines of a cell, in heights of a letter."""
 _ITEM_MARK = re.compile(r"\W{0,2}(?:\w{1,3}|[\w-]*\d[\w.-]*)\W{0,2}")
 
@@ -21,8 +21,12 @@ _ITEM_MARK = re.compile(r"\W{0,2}(?:\w{1,3}|[\w-]*\d[\w.-]*)\W{0,2}")
 class _Row:
     first: Line
     last: Line
+    ceiling: float = float("-inf")
+    """Height of the lowest line of the row above, in points."""
     cells: dict[int, list[str]] = field(default_factory=dict)
     """The lines of its cells, by column."""
+    low: float = float("inf")
+    """Height of its lowest line."""
 
     @property
     def line(self) -> Line:
@@ -70,25 +74,26 @@ def _read_rows(lines: Sequence[Line], columns: Sequence[float]) -> tuple[list[_R
         if not places:
             return rows, number
         if not rows or (places[0] == 0 and len(places) > 1) or not _goes_on(rows[-1], line, places):
+            ceiling = rows[-1].low if rows else float("-inf")
             after = lines[number + 1 : number + 2]
-            if places == [0] and not (after and _is_beside(line, after[0])):
+            if places == [0] and not (after and _is_beside(line, after[0], ceiling)):
                 return rows, number
-            rows.append(_Row(line, line))
+            rows.append(_Row(line, line, ceiling))
         row = rows[-1]
         row.last = line
+        row.low = min(row.low, line.box.bottom if line.box else row.low)
         texts = [text for _, text in line.cells] or [line.text.strip()]
         for place, text in zip(places, texts, strict=True):
             row.cells.setdefault(place, []).append(text)
     return rows, len(lines) if rows else 0
 
 
-def _is_beside(left: Line, right: Line) -> bool:
-    return bool(
-        left.box
-        and right.box
-        and right.box.left > left.box.right
-        and abs(left.box.bottom - right.box.bottom) <= left.box.height / 2
-    )
+def _is_beside(left: Line, right: Line, ceiling: float) -> bool:
+    """Whether a line is in a cell to the right: as high, or higher if the left one is centred."""
+    if not (left.box and right.box) or right.box.left <= left.box.right:
+        return False
+    higher = right.box.bottom - left.box.bottom
+    return abs(higher) <= left.box.height / 2 or (higher > 0 and right.box.top <= ceiling + 1)
 
 
 def _goes_on(row: _Row, line: Line, places: Sequence[int]) -> bool:
@@ -97,8 +102,9 @@ def _goes_on(row: _Row, line: Line, places: Sequence[int]) -> bool:
         return False
     below = row.last.box.bottom - line.box.bottom
     beside = line.box.bottom - row.first.box.bottom
+    is_high = beside > line.box.height / 2 and line.box.top > row.ceiling + 1
     return 0 <= below <= MAX_STEP * line.box.height or (
-        places[0] > max(row.cells) and below < 0 and beside <= line.box.height / 2
+        places[0] > max(row.cells) and below < 0 and not is_high
     )
 
 

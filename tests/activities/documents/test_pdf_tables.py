@@ -2,7 +2,7 @@
 
 from activities.documents.document_reader import read_document
 from activities.documents.pages import Page
-from activities.documents.pdf_lines import Box, Line
+from activities.documents.pdf_lines import Box, Line, spaced_pdf_line
 from activities.documents.pdf_tables import join_table_rows
 from activities.requirements.text.candidate_sentences import identify_candidates
 from tests.activities.documents.test_pdf import made, saved
@@ -89,3 +89,28 @@ def test_cells_may_come_one_after_the_other() -> None:
     assert columns == [0, 40, 100]
     text = _line("This stands below the table, and is wider than its column.", 0, 10)
     assert join_table_rows([*lines, text], [])[0][-1].text == text.text
+
+
+def test_a_lower_cell_may_stand_at_half_the_height_of_its_row() -> None:
+    head = _line("No. Rule Test", 0, 100, (0, "No."), (40, "Rule"), (100, "Test"))
+    row = [_line("R1", 0, 73), _line("Doors must", 40, 80), _line("be locked.", 40, 66)]
+    row.append(_line("By eye", 100, 73))
+    last = _line("R2 Lamps out By ear", 0, 40, (0, "R2"), (40, "Lamps out"), (100, "By ear"))
+    rows, _ = join_table_rows([head, *row, last], [])
+    assert [each.text for each in rows] == [
+        "No. | Rule | Test",
+        "R1 | Doors must be locked. | By eye",
+        "R2 | Lamps out | By ear",
+    ]
+
+
+def test_a_drawn_line_divides_cells_that_are_near_one_another() -> None:
+    text = "No Fee"
+    lefts = [0, 6, 12, 15, 21, 27]
+    boxes = [Box(left, left + 5.5, 0, 10) for left in lefts]
+    places = [0, 1, 3, 4, 5]
+    drawn = [Box(13, 13.5, -5, 15)]
+    assert spaced_pdf_line(text, boxes, places).cells == []
+    assert [cell for _, cell in spaced_pdf_line(text, boxes, places, drawn).cells] == ["No", "Fee"]
+    below = [Box(13, 13.5, -30, -10)]
+    assert spaced_pdf_line(text, boxes, places, below).cells == []
