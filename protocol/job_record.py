@@ -19,7 +19,7 @@ from protocol.repository_start import PinnedSource
 from protocol.requests import Call, Pending, tool_effect_key
 from protocol.tools import ToolRoute
 from protocol.trace_requests import Trace
-from protocol.usage import Usage
+from protocol.usage import Progress, Usage
 from protocol.waiting import WaitReason, WaitState, WaitTimer
 
 Status = Literal["running", "waiting"] | Outcome
@@ -192,6 +192,7 @@ class JobRecord(Data):
     origin: PinnedSource | None = None
     publish: Publish | None = None
     usage: Usage = Field(default_factory=Usage)
+    progress: Progress = Field(default_factory=Progress)
     phase_usage: Usage = Field(default_factory=Usage)
     """Usage of the running phase. Like the job's usage, it is never reduced."""
     seconds: float = 0.0

@@ -55,6 +55,8 @@ class JobDisplay:
         job = self._job
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
+        done = sum(item.status == "completed" for item in job.state.scope)
+        job.progress = job.progress.counted(done, job.usage.spend)
         status = job_status.job_status_answer(job, self._inbox)
         outline = job_outline(status, current_notice_lines(status))
         memo = job_memo(status, outline)

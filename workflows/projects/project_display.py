@@ -18,6 +18,7 @@ from workflows.rules.notification_drafts import (
     limit_notifications,
     waiting_notification,
 )
+from workflows.rules.project_budget_shares import total_project_usage
 from workflows.runtime.continuation import Continuation
 from workflows.runtime.inbox import Inbox
 from workflows.runtime.notification_delivery import begin_notifications
@@ -36,6 +37,9 @@ class ProjectDisplay:
         project = self._project
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
+        project.progress = project.progress.counted(
+            _proven_count(project), total_project_usage(project).spend
+        )
         status = project_status_answer(project, self._inbox)
         memo = status_memo(status, status.line)
         outline = project_outline(status, current_notice_lines(status))
@@ -52,6 +56,13 @@ class ProjectDisplay:
         """Count the next wait as a new one, even for the same reason."""
         if self._project.notifying:
             self._project.notifying.waits.pop(self._project.id, None)
+
+
+def _proven_count(project: ProjectRecord) -> int:
+    """Return how many proofs, units and items of a project there are that stand."""
+    items = sum(item.status == "completed" for item in project.scope)
+    units = sum(unit.status == "completed" for unit in project.units)
+    return items + units + sum(len(feature.evidence) for feature in project.features)
 
 
 def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notification]:
