@@ -8,6 +8,7 @@ from protocol.project_outline import project_outline
 from protocol.project_record import ProjectRecord
 from protocol.project_start import FORM_SPECS
 from protocol.short_text import shell_quoted
+from protocol.teams import TEAM
 from workflows.projects import project_status, project_waits
 from workflows.projects.project_status import project_status_answer
 from workflows.rules import project_budget_shares
@@ -42,6 +43,8 @@ class ProjectDisplay:
         )
         status = project_status_answer(project, self._inbox)
         memo = status_memo(status, status.line)
+        if project.start.team:
+            memo[TEAM] = project.start.team
         outline = project_outline(status, current_notice_lines(status))
         self._web.update(outline, memo, search_attributes(memo, project.search_attributes))
 
