@@ -21,7 +21,7 @@ from protocol.usage import Spend
 
 MOST_JOBS = 10_000
 LISTED_SECONDS = 5
-"""How long a start waits until the server lists it, and with it what was started before."""
+"""How long a start waits until the server lists it, and the team of what was started before."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class _TeamJob:
     id: str
     began: str
     is_open: bool
+    is_known: bool
+    """Whether its first task has said what its team is."""
     today: Spend
 
 
@@ -54,16 +56,21 @@ async def check_team_quota(team: str) -> str:
 
 
 async def _listed_team_jobs(team: str, now: datetime) -> list[_TeamJob]:
+    own = activity_job_id()
     for _ in range(LISTED_SECONDS):
         jobs = await _team_jobs(team, now)
-        if any(job.id == activity_job_id() for job in jobs):
+        names = [job.id for job in jobs]
+        if own in names and all(job.is_known for job in jobs[: names.index(own) + 1]):
             break
         await asyncio.sleep(1)
-    return jobs
+    return [job for job in jobs if job.is_known]
 
 
 async def _team_jobs(team: str, now: datetime) -> list[_TeamJob]:
-    """Return the team's jobs that are open or have ended today, the oldest first."""
+    """Return the team's jobs that are open or have ended today, the oldest first.
+
+    Open jobs that have not said yet which team is theirs are among them.
+    """
     query = (
         f"TaskQueue = '{activity.info().task_queue}' AND WorkflowType = 'Job' AND "
         "ExecutionStatus != 'ContinuedAsNew' AND (ExecutionStatus = 'Running' OR "
@@ -72,11 +79,11 @@ async def _team_jobs(team: str, now: datetime) -> list[_TeamJob]:
     jobs = []
     async for execution in activity.client().list_workflows(query, limit=MOST_JOBS):
         memo = dict(await execution.memo())
-        if memo.get(TEAM) == team:
+        is_open = execution.status == WorkflowExecutionStatus.RUNNING
+        if memo.get(TEAM) == team or (is_open and not memo):
             today = noted_spend(memo, f"{now:%Y-%m-%d}")
             began = str(memo.get("began") or _start_text(execution))
-            is_open = execution.status == WorkflowExecutionStatus.RUNNING
-            jobs.append(_TeamJob(execution.id, began, is_open, today))
+            jobs.append(_TeamJob(execution.id, began, is_open, bool(memo), today))
     return sorted(jobs, key=lambda job: (job.began, job.id))
 
 

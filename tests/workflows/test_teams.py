@@ -1,5 +1,6 @@
 """Teams: quotas hold starts back before they cost anything, and spend is told by team."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,20 @@ async def test_a_start_over_the_quota_waits_and_begins_once_an_older_job_ends(
         why = await _refusal(jobs, team="beer")
         assert "there is no team 'beer'; this configuration has milk, tea" in why
         assert "a start names its team" in await _refusal(jobs)
+
+
+async def test_starts_at_the_same_moment_do_not_pass_the_quota_together(
+    temporal: Client, root: Root, teams: Path
+) -> None:
+    _list_teams(teams, "mate: {jobs: 2}\n")
+    async with serving(temporal, root, Short({"Work": [TEA, ASK, DONE]})) as jobs:
+        handles = await asyncio.gather(*(jobs.start(job(team="mate")) for _ in range(6)))
+        wanted = {"waiting_for": lambda reason: reason in ("quota", "clarification")}
+        statuses = await asyncio.gather(*(jobs.until(each, **wanted) for each in handles))
+        reasons = [status["waiting_for"] for status in statuses]
+        assert sorted(reasons) == ["clarification"] * 2 + ["quota"] * 4
+        for handle in handles:
+            await handle.signal("cancel", {})
 
 
 async def test_a_team_that_has_spent_its_day_waits_until_midnight_and_spend_is_told_by_team(
