@@ -10,6 +10,7 @@ from activities.steps.cancel_start import cancel_start
 from activities.steps.check_approval import check_approval
 from activities.steps.close_job import close_job
 from activities.steps.compact import CompactActivity
+from activities.steps.digest import digest
 from activities.steps.find_checkpoint import find_checkpoint
 from activities.steps.forget import ForgetActivity
 from activities.steps.gate_facts import gate_facts
@@ -74,6 +75,7 @@ def all_activities(root: Root, connect: Connect = connect_endpoint) -> list[Call
         watch_trial,
         store_traces(root),
         send_notification(root),
+        digest(root),
         learn_activity(root),
         ForgetActivity(root).forget,
         find_checkpoint(root),

@@ -9,6 +9,16 @@ MOMENT = "The start of this phase, or `now`."
 
 Job = Annotated[str, typer.Argument(help="Id of the job, as `list` shows it.", metavar="JOB")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Team = Annotated[
+    str,
+    typer.Option(
+        help="Team whose quota it counts for, and whose spend it is; that in LONGHAUL_TEAM if left "
+        "out.",
+        metavar="NAME",
+        envvar="LONGHAUL_TEAM",
+        show_envvar=False,
+    ),
+]
 Repository = Annotated[
     str | None,
     typer.Option(help="Git repository to work on: its address, without a password.", metavar="URL"),

@@ -135,6 +135,18 @@ def _all_agents(folder: Path) -> list[AgentConfig]:
     return agents
 
 
+def digest_times() -> set[str]:
+    """The times of `notify.digest` of all agents of the worker."""
+    notified = [agent.notify for agent in _all_agents(SHIPPED) if agent.notify]
+    return {notify.digest for notify in notified if notify.digest}
+
+
+def agents_with_digest(digest: str) -> list[AgentConfig]:
+    """The agents of the worker whose jobs are told of at this time."""
+    agents = _all_agents(SHIPPED)
+    return [each for each in agents if each.notify and each.notify.digest == digest]
+
+
 def start_rights(config: AgentConfig) -> StartRights:
     """What the worker's present configuration leaves to starts of an agent that a job pinned."""
     with suppress(ConfigError):

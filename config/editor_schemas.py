@@ -50,6 +50,7 @@ OF_PROJECTS = {
     "notify": "Where messages about the project and its jobs are sent, like an agent's "
     "[`notify`](people.md#notifications); that of its agents if left out.",
     "history_events": "Events after which the project continues as new; 1000 if left out.",
+    "team": "The [team](people.md#teams) whose quota its jobs count for, and whose spend they are.",
     "by": "Who starts it; `starter.py` fills it in.",
 }
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

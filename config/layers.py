@@ -11,6 +11,7 @@ VARIABLE = "LONGHAUL_CONFIG"
 TOOLS = "tools"
 KNOWN = ("agents", "prompts", "guards", "phrases", "graph", "requirements", TOOLS)
 DEFAULTS = "defaults.yaml"
+TEAMS = "teams.yaml"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def configuration_layers(shipped: Path = SHIPPED) -> Layers:
             raise ConfigError(
                 f"{VARIABLE}: {folder}: there is no such folder; `starter.py init {text}` makes one"
             )
-        if not any((folder / name).exists() for name in (*KNOWN, DEFAULTS)):
+        if not any((folder / name).exists() for name in (*KNOWN, DEFAULTS, TEAMS)):
             raise ConfigError(
                 f"{VARIABLE}: {folder}: expected {', '.join(KNOWN)} or {DEFAULTS} in it, found "
                 "none of them"

@@ -69,6 +69,8 @@ def check_start_settings(
         key = ".".join(path)
         if path[0] == "start":
             raise ConfigError(f"set: {key}: it says what a start may set, so no start can set it")
+        if path[0] == "notify":
+            _check_start_digest(before.notify, after.notify)
         if _is_named(path, rights.set):
             continue
         if HARMLESS not in rights.set:
@@ -111,6 +113,16 @@ def _harm(path: tuple[str, ...], before: AgentFile, after: AgentFile) -> str:
     if path[0] == "notify" and not _keeps_keys(before.notify, after.notify):
         return _MOVES_DATA
     return ""
+
+
+def _check_start_digest(before: Notify | None, after: Notify | None) -> None:
+    """Refuse a digest that a start sets. Raises ConfigError."""
+    digest = after.digest if after else None
+    if digest and digest != (before.digest if before else None):
+        raise ConfigError(
+            "set: notify.digest: it is about all jobs of an agent, so only the configuration of "
+            "the worker can set it"
+        )
 
 
 def _keeps_keys(before: Notify | None, after: Notify | None) -> bool:
@@ -195,6 +207,7 @@ def check_start_tools(rights: StartRights, added: Iterable[str]) -> None:
 
 def check_start_notify(agent: AgentFile, wanted: Notify) -> None:
     """Refuse recipients of a project that would get a key of the worker. Raises ConfigError."""
+    _check_start_digest(agent.notify, wanted)
     if not _is_named(("notify",), agent.start.set) and not _keeps_keys(agent.notify, wanted):
         raise _setting_error("notify", _MOVES_DATA)
 

@@ -104,6 +104,7 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.trial").Trial,
         importlib.import_module("workflows.learning").LearningWorkflow,
         importlib.import_module("workflows.forgetting").ForgetWorkflow,
+        importlib.import_module("workflows.digest").DigestWorkflow,
         importlib.import_module("workflows.runtime.notification_delivery").Notify,
     ]
 

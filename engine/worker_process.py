@@ -23,7 +23,8 @@ from temporalio.worker import WorkerDeploymentConfig
 from config.agent_files import load_agent
 from config.layers import configuration_layers
 from config.schema.agent import ConfigError
-from engine import alive, health, logs, waiting_jobs
+from config.team_files import load_teams
+from engine import alive, health, logs, schedules, waiting_jobs
 from engine.connection import connect_client, task_queue
 from engine.deployment import version_label, worker_deployment
 from engine.exit_codes import CANNOT_START, FAILED, INTERRUPTED
@@ -88,6 +89,7 @@ async def serve_worker_process() -> None:
     version = worker_deployment()
     _raise_file_limit()
     configuration_layers()
+    load_teams()
     check_root_writable(workspaces_root())
     _check_database_addresses()
     async with metrics_runtime() as runtime:
@@ -151,6 +153,7 @@ async def _serve_until_stopped(
         waiting_jobs.waiting_gauge(client, meter),
         alive.send_beats(client, ready),
     ):
+        await schedules.schedule_digests(client, task_queue())
         ready_line = (
             f"worker ready: task queue {task_queue()}, {version_label(version)}"
             f"workspaces {workspaces_root()}, "

@@ -19,7 +19,7 @@ from protocol.repository_start import PinnedSource
 from protocol.requests import Call, Pending, tool_effect_key
 from protocol.tools import ToolRoute
 from protocol.trace_requests import Trace
-from protocol.usage import Usage
+from protocol.usage import Progress, Spend, Usage
 from protocol.waiting import WaitReason, WaitState, WaitTimer
 
 Status = Literal["running", "waiting"] | Outcome
@@ -183,6 +183,7 @@ class JobRecord(Data):
     search_attributes: list[str] = Field(default_factory=list)
     project: str = ""
     """Id of the project that the job works for; empty without one."""
+    team: str = ""
     starter: str = ""
     """Who started the job, as far as its start says."""
     notifying: Notifying | None = None
@@ -192,6 +193,11 @@ class JobRecord(Data):
     origin: PinnedSource | None = None
     publish: Publish | None = None
     usage: Usage = Field(default_factory=Usage)
+    progress: Progress = Field(default_factory=Progress)
+    day: str = ""
+    """The day in UTC of the last step, as in `2026-11-29`."""
+    spent_before: Spend = Field(default_factory=Spend)
+    """What was spent before that day."""
     phase_usage: Usage = Field(default_factory=Usage)
     """Usage of the running phase. Like the job's usage, it is never reduced."""
     seconds: float = 0.0
@@ -329,6 +335,12 @@ class JobRecord(Data):
         self.seconds = round(self.seconds + passed, 3)
         self.phase_seconds = round(self.phase_seconds + passed, 3)
         self.clock = now
+
+    def count_day(self, day: str) -> None:
+        """Begin the spend of a new day; the step in which it began counts for the day before."""
+        if self.day and day != self.day:
+            self.spent_before = self.usage.spend
+        self.day = day
 
     def begin_phase(self) -> None:
         self.phase_usage, self.phase_seconds = Usage(), 0.0

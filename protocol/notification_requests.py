@@ -6,8 +6,10 @@ from pydantic import Field
 
 from protocol.data_model import Data
 
-Occasion = Literal["waiting", "limit", "blocked", "end"]
-OCCASIONS: tuple[Occasion, ...] = ("waiting", "limit", "blocked", "end")
+JobOccasion = Literal["waiting", "limit", "blocked", "end"]
+Occasion = Literal[JobOccasion, "digest"]
+OCCASIONS: tuple[JobOccasion, ...] = ("waiting", "limit", "blocked", "end")
+DIGEST: Occasion = "digest"
 MOST_CONTENT = 2000
 
 

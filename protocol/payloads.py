@@ -1,7 +1,7 @@
 """Payloads that people send: the start of a job, and its signals with their table."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -13,6 +13,7 @@ from protocol.publishing import CHANGEABLE, PUBLISH, Publish
 from protocol.repository_start import RepositoryStart
 from protocol.scope_ledger import MAX_ITEMS
 from protocol.short_text import fork_command, text_title_line
+from protocol.teams import TeamName
 
 MAX_INSTRUCTIONS = 200_000
 
@@ -56,6 +57,8 @@ class JobStart(Data):
     """Set by the project that the job works for."""
     trial: TrialShare | None = None
     """Set by the trial that the job is a run of."""
+    team: TeamName | Literal[""] = ""
+    """Whose quota it counts for, and whose spend it is."""
     by: str = Field("", max_length=100)
     """Who starts it, such as `ada@host`; the command line fills it in."""
 

@@ -36,6 +36,7 @@ class PrepareRequest(Data):
     repository: RepositoryStart | None = None
     publish: Publish | None = None
     project: ProjectLink | None = None
+    team: str = ""
     by: str = ""
     """Who starts it, as far as the start says."""
     chain: str = ""

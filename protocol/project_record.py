@@ -26,7 +26,7 @@ from protocol.project_start import ProjectStart
 from protocol.repository_start import PinnedSource
 from protocol.scope_ledger import ScopeItem
 from protocol.trace_requests import Trace
-from protocol.usage import Usage
+from protocol.usage import Progress, Usage
 from protocol.waiting import WaitState
 
 
@@ -75,6 +75,7 @@ class ProjectRecord(Data):
     jobs: int = 0
     limits: Budget = Field(default_factory=Budget)
     usage: Usage = Field(default_factory=Usage)
+    progress: Progress = Field(default_factory=Progress)
     seconds: float = 0.0
     clock: float = 0.0
     search_attributes: list[str] = Field(default_factory=list)

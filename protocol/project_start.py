@@ -12,6 +12,7 @@ from protocol.limits import Budget
 from protocol.proof import Check, Tests
 from protocol.publishing import Publish
 from protocol.repository_start import RepositoryStart
+from protocol.teams import TeamName
 from protocol.todo_list import DoneWhen
 
 FormName = Literal["features", "groups", "pipeline"]
@@ -105,6 +106,8 @@ class ProjectStart(Data):
     set: dict[str, Any] = Field(default_factory=dict)
     notify: dict[str, Any] | None = None
     """Notifications for the project and its jobs, as in an agent's file; null uses the agent's."""
+    team: TeamName | Literal[""] = ""
+    """Whose quota its jobs count for, and whose spend they are."""
     by: str = Field("", max_length=100)
     """Who starts it; the command line fills it in."""
     history_events: int = Field(1000, ge=10, le=10_000)

@@ -21,7 +21,7 @@ from protocol.scope_ledger import ScopeItem, scope_counts
 from protocol.todo_list import Todo
 from protocol.trial_start import TrialStart
 from protocol.trial_status import TrialRun
-from protocol.usage import Usage
+from protocol.usage import Spend, Usage
 from protocol.waiting import WaitState
 
 MOST_ITEMS = 200
@@ -167,6 +167,8 @@ class JobStatus(Status):
     waits_until: str | None = None
     """When the agent's own `wait` ends, in ISO 8601."""
     usage: Usage = Field(default_factory=Usage)
+    unproven: Spend = Field(default_factory=Spend)
+    """What was spent since the last proof or completed item."""
     limits: Limits = Field(default_factory=dict)
     scope: ScopeCounts = Field(default_factory=ScopeCounts)
     items: list[ItemStatus] = Field(default_factory=list)
@@ -259,6 +261,8 @@ class ProjectStatus(Status):
     jobs: list[JobSummary] = Field(default_factory=list)
     """Those that have ended."""
     usage: Usage = Field(default_factory=Usage)
+    unproven: Spend = Field(default_factory=Spend)
+    """What was spent since the last proof or completed item."""
     limits: Limits = Field(default_factory=dict)
     scope: ScopeCounts = Field(default_factory=ScopeCounts)
     items: list[ItemStatus] = Field(default_factory=list)

@@ -7,6 +7,36 @@ from pydantic import Field
 from protocol.data_model import Data
 
 
+class Spend(Data):
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __sub__(self, other: "Spend") -> "Spend":
+        return Spend(
+            tokens=max(0, self.tokens - other.tokens),
+            cost=max(0.0, round(self.cost - other.cost, 9)),
+        )
+
+    def __add__(self, other: "Spend") -> "Spend":
+        return Spend(tokens=self.tokens + other.tokens, cost=round(self.cost + other.cost, 9))
+
+    @property
+    def words(self) -> str:
+        """`2.50 and 1,234 tokens`; without the cost where nothing has a price."""
+        tokens = f"{self.tokens:,} tokens"
+        return f"{self.cost:,.2f} and {tokens}" if self.cost else tokens
+
+
+class Progress(Data):
+    """How much was proven or completed, and what had been spent when it last became more."""
+
+    count: int = 0
+    spent: Spend = Field(default_factory=Spend)
+
+    def counted(self, count: int, spent: Spend) -> "Progress":
+        return Progress(count=count, spent=spent if count > self.count else self.spent)
+
+
 class Usage(Data):
     """Tokens and money of model calls; cost in the price table's currency."""
 
@@ -35,6 +65,10 @@ class Usage(Data):
     estimated_tokens: int = 0
     """Prompt tokens by our own count, to compare with the endpoint's count."""
     cost: float = 0.0
+
+    @property
+    def spend(self) -> Spend:
+        return Spend(tokens=self.prompt_tokens + self.completion_tokens, cost=self.cost)
 
     @property
     def call_details(self) -> str:

@@ -19,6 +19,7 @@ WaitReason = Literal[
     "tool",
     "storage",
     "dependency",
+    "quota",
     "paused",
 ]
 

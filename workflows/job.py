@@ -52,6 +52,7 @@ from protocol.notices import PersonAct
 from protocol.payload_reading import InvalidPayload, read_job_start_payload
 from protocol.payloads import ReceivedSignal
 from protocol.prepare_requests import PrepareRequest
+from protocol.teams import TEAM
 from workflows.jobs import job_status, questions
 from workflows.jobs.job_display import JobDisplay
 from workflows.jobs.job_loop import JobLoop
@@ -152,6 +153,7 @@ class Job(SignalReceiver):
                 project=start_input.project.id if start_input.project else "",
                 title=start_input.title,
                 agent=start_input.agent,
+                **({TEAM: start_input.team} if start_input.team else {}),
             )
         except InvalidPayload as refusal:
             raise ApplicationError(str(refusal), type="BadStart", non_retryable=True) from None
@@ -160,7 +162,7 @@ class Job(SignalReceiver):
         job = JobRecord.begin(prepared, workflow.now().timestamp())
         if start_input.trial:
             job.limits.job = job.limits.job.lowered_to(start_input.trial.limits)
-        job.starter = start_input.by
+        job.starter, job.team = start_input.by, start_input.team
         for line in job.notices:
             self.inbox.notice(line)
         if start_input.project:

@@ -140,7 +140,7 @@ class CallGuards:
                 report.finding = shorten_to_start(redact(outcome.denied).strip(), MOST_CHARACTERS)
             if outcome.undecided:
                 report.undecided = True
-            metrics.add_refusal_metric(self.snapshot.config.name, outcome.guard)
+            metrics.add_refusal_metric(self.snapshot.config.labels, outcome.guard)
         if outcome and outcome.asks:
             report.asks = redact(outcome.asks)[:1000]
         # If another guard refuses, the call is sent again, and the bypass is for that call.

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.notifications import Notify, notification_address_fault
 from config.start_settings import check_start_notify
-from protocol.notification_requests import Destination, Notifying
+from protocol.notification_requests import DIGEST, Destination, Notifying
 from protocol.validation_errors import first_validation_errors
 
 
@@ -54,7 +54,7 @@ def _resolve_destination(notify: Notify) -> Destination | None:
     if notify.url is None and notify.url_variable is None:
         return None
     destination = Destination(
-        on=notify.on,
+        on=[*notify.on, *([DIGEST] if notify.digest else [])],
         url=notify.url or "",
         url_variable=notify.url_variable or "",
         headers=dict(notify.headers),

@@ -23,6 +23,7 @@ from activities.toolkit.path_ownership import owned_path_refusal
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
 from config.start_settings import check_start_places
+from config.team_files import team_quota
 from protocol.commit_message import SUBJECT
 from protocol.notices import as_notice
 from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
@@ -48,6 +49,7 @@ def create_project(
     if len(activity_job_id()) > MAX_ID:
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
     refuse_forgotten_id(root)
+    team_quota(start.team)
     agents = load_project_agents(start)
     _check_product_folder(start)
     _check_conditions(start)

@@ -12,6 +12,7 @@
     BranchMoved         the branch to push to has commits of others                parks
     PublishRefused      the remote refuses the branch, or it may not be pushed     parks
     TestsCannotRun      a repository's tests cannot be run before the work         parks
+    Quota               the team of the start is over its quota                    parks
     Dependency          a store, MCP server, remote or the like cannot be reached  retried, parks
     Unforeseen          anything else                                              retried, parks
 

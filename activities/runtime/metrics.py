@@ -11,8 +11,8 @@ from protocol.usage import Usage
 MICRO = 1_000_000
 
 
-def add_model_call_metrics(agent: str, model: str, usage: Usage) -> None:
-    labels = {"agent": agent, "model": model}
+def add_model_call_metrics(owner: dict[str, str], model: str, usage: Usage) -> None:
+    labels = {**owner, "model": model}
     _add_to_counter("longhaul_model_calls", "Replies of models.", 1, labels)
     for kind, tokens in (
         ("prompt", usage.prompt_tokens),
@@ -29,8 +29,8 @@ def add_model_call_metrics(agent: str, model: str, usage: Usage) -> None:
     )  # fmt: skip
 
 
-def add_refusal_metric(agent: str, guard: str) -> None:
-    _add_to_counter("longhaul_refusals", "Refusals of guards.", 1, {"agent": agent, "guard": guard})
+def add_refusal_metric(owner: dict[str, str], guard: str) -> None:
+    _add_to_counter("longhaul_refusals", "Refusals of guards.", 1, {**owner, "guard": guard})
 
 
 def _add_to_counter(name: str, does: str, amount: int, labels: dict[str, str]) -> None:

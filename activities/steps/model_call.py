@@ -128,11 +128,11 @@ class ModelCallActivity:
             ],
             usage=priced_usage(streamed, snapshot.config, estimate),
         )
-        metrics.add_model_call_metrics(snapshot.config.name, streamed.model, reply.usage)
+        metrics.add_model_call_metrics(snapshot.config.labels, streamed.model, reply.usage)
         guards = CallGuards(self._root, snapshot)
         if refused := guards.judge_reply(streamed.text or ""):
             reply.guard, reply.refusal = refused.name, refused.message
-            metrics.add_refusal_metric(snapshot.config.name, refused.name)
+            metrics.add_refusal_metric(snapshot.config.labels, refused.name)
         elif guards.trials:
             reply.trials = guards.trials
         if not streamed.calls:

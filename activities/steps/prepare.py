@@ -20,6 +20,7 @@ from activities.preparation.fork_origin import (
 from activities.preparation.new_job import prepare_new_job
 from activities.preparation.prepared_job import PreparedJob
 from activities.preparation.search_attributes import registered_search_attributes
+from activities.preparation.team_quotas import check_team_quota
 from activities.projects.handoff_proof import add_handoff_proof_time
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.work_proof import add_work_proof_time
@@ -35,6 +36,7 @@ from protocol.short_text import text_title_line
 @coroutine_activity
 async def prepare(root: Root, request: PrepareRequest) -> PrepareReply:
     root.check_presence()
+    team = await check_team_quota(request.team)
     if request.project and request.project.root:
         check_activity_root(root, request.project.root, request.project.remote)
     fork = request.fork
@@ -50,11 +52,11 @@ async def prepare(root: Root, request: PrepareRequest) -> PrepareReply:
     if fork and not request.project:
         newest = await newest_fork_origin_phase(activity.client(), fork.job)
     registered = await registered_search_attributes(activity.client())
-    return await asyncio.to_thread(_prepare_job, root, request, registered, newest)
+    return await asyncio.to_thread(_prepare_job, root, request, registered, newest, team)
 
 
 def _prepare_job(
-    root: Root, request: PrepareRequest, registered: list[str], newest: int | None
+    root: Root, request: PrepareRequest, registered: list[str], newest: int | None, team: str
 ) -> PrepareReply:
     if request.project and request.project.remote:
         open_linked_remote_project(root, request.project)
@@ -64,6 +66,9 @@ def _prepare_job(
         else prepare_new_job(root, request)
     )
     snapshot, config = prepared.snapshot, prepared.snapshot.config
+    if config.team != team:
+        snapshot.pin_config(config.model_copy(update={"team": team}))
+        config = snapshot.config
     notices = [*prepared.notices, *_begin_first_conversation(root, request, prepared)]
     timestamp, moved = save_phase_start(root, snapshot, prepared.story)
     notices += [*filter(None, [window_notice(snapshot)])]

@@ -285,6 +285,7 @@ def describe_wait_reasons(config: AgentConfig) -> dict[WaitReason, str]:
         "credentials": "waits for a valid key",
         "endpoint": "keeps trying" + (", with fallbacks" if config.fallbacks else ""),
         "storage": "waits for the disk; no step is lost",
+        "quota": "begins once its team is below its quota",
         "dependency": "waits for what does not answer",
         "tool": "waits after an unforeseen failure of a tool",
         "paused": "waits only if a person pauses it",

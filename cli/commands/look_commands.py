@@ -40,6 +40,7 @@ from cli.jobs.job_memo import JOB, PROJECT, TRIAL, job_start_time, read_job_memo
 from cli.jobs.job_view import CLOSED, NOT_BEGUN, find_own_run
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
+from protocol.teams import TEAM
 
 
 def _print_schema(is_wanted: bool) -> None:
@@ -133,13 +134,14 @@ def list_(
     is_open: Annotated[
         bool, typer.Option("--open", help="Only those that have not ended, such as waiting ones.")
     ] = False,
+    team: Annotated[str, typer.Option(help="Only those of this team.", metavar="NAME")] = "",
     json: Json = False,
 ) -> int:
     """List jobs, projects and trials, newest first. Needs no worker."""
 
     async def fetch_jobs() -> tuple[list[dict[str, Any]], list[str]]:
         client = await connect_client()
-        jobs, open_jobs = await list_jobs(client, limit, is_open=is_open)
+        jobs, open_jobs = await list_jobs(client, limit, is_open=is_open, team=team)
         notices = [await task_queue_notice(client, queue, ids) for queue, ids in open_jobs.items()]
         return jobs, list(filter(None, notices))
 
@@ -199,11 +201,17 @@ def log(job: Job, json: Json = False) -> int:
 
 
 def report(
-    job: Job,
+    job: Annotated[
+        str | None, typer.Argument(help="Id of the job, as `list` shows it.", metavar="JOB")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(help="File to write; JOB.html in this folder if left out.", metavar="FILE"),
     ] = None,
+    all: Annotated[
+        bool, typer.Option("--all", help="What all jobs have spent, by team and agent.")
+    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="With --all: as CSV.")] = False,
     json: Json = False,
 ) -> int:
     """Write the report of a job, project or trial, running or closed, as one HTML file.
@@ -212,8 +220,13 @@ def report(
     deliverables and unresolved points, and whether the job shows one of the patterns to watch for.
     For a project, it shows this for each of its jobs, with totals; for a trial, how its
     configurations compare, what they change, and its runs. With --json the figures go to standard
-    output, or to FILE, and no page is written.
+    output, or to FILE, and no page is written. --all prints the spend of all jobs that the server
+    still has, by team and agent.
     """
+    if all is (job is not None) or (csv and not all):
+        raise UserError("name a JOB, or --all, which --csv goes with")
+    if job is None:
+        return _report_spend(csv=csv, json=json)
     from cli.report.html_page import render_html_page  # noqa: PLC0415 - loads the activities, which takes a second
 
     job_report = run_server_work(_fetch_report(job))
@@ -232,6 +245,21 @@ def report(
     return OK
 
 
+def _report_spend(*, csv: bool, json: bool) -> int:
+    from cli.report.team_spend import COLUMNS, spend_by_team, spend_csv  # noqa: PLC0415 - rarely used
+
+    async def fetch_spend() -> list[dict[str, Any]]:
+        return await spend_by_team(await connect_client())
+
+    rows = run_server_work(fetch_spend())
+    if json:
+        print_json(rows)
+    else:
+        for line in [spend_csv(rows)] if csv else render_text_table(rows, COLUMNS):
+            print_result(line)
+    return OK
+
+
 async def _fetch_report(job: str) -> AnyReport:
     from cli.report.report_builder import build_report  # noqa: PLC0415 - as above
 
@@ -244,7 +272,7 @@ MOST_STATE = 60
 
 
 async def list_jobs(
-    client: Client, limit: int, *, is_open: bool = False
+    client: Client, limit: int, *, is_open: bool = False, team: str = ""
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
     """Return the newest jobs in Temporal's visibility store, and the open ones by task queue.
 
@@ -253,6 +281,7 @@ async def list_jobs(
     Args:
         limit: Maximum number.
         is_open: Whether to leave out jobs that have ended.
+        team: The team to list; empty for all.
     """
     jobs: list[tuple[datetime, dict[str, Any]]] = []
     open_jobs: dict[str, list[str]] = {}
@@ -267,7 +296,7 @@ async def list_jobs(
     async for execution in client.list_workflows(query, page_size=PAGE):
         if execution.id in known:
             continue  # a run before a reset; newest runs come first
-        if len(known) == limit:
+        if len(jobs) == limit:
             break
         known.add(execution.id)
         try:
@@ -275,6 +304,8 @@ async def list_jobs(
             memo = await read_job_memo(execution)
         except EncryptedPayloadError as error:
             memo = {"title": f"cannot be read: {error}"}
+        if team and memo.get(TEAM) != team:
+            continue
         outcome = CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)
         if outcome == "completed" and memo.get("status") in ("failed", "cancelled"):
             # For Temporal, a failed project or a cancelled trial completes with a result.
@@ -286,6 +317,7 @@ async def list_jobs(
         row = {
             "job_id": execution.id,
             "agent": one_line(str(memo.get("agent") or ""), MOST_STATE) or None,
+            "team": one_line(str(memo.get(TEAM) or ""), MOST_STATE) or None,
             "status": outcome or memo.get("status") or ("running" if memo else NOT_BEGUN),
             "phase": one_line(state, MOST_STATE) or None,
             "met": one_line(str(memo.get("met") or ""), MOST_STATE) or None,

@@ -25,12 +25,18 @@ from cli.options import (
     Repository,
     Set,
     Subfolder,
+    Team,
     TokenVariable,
 )
 from cli.output import OK, UserError, err_console, print_json, print_note, print_result
 from cli.schedules.recurring_starts import create_recurring_start
 from cli.signals.signal_sending import start_by_sender
-from cli.start.job_input import check_job_input_size, job_input, read_instructions_text
+from cli.start.job_input import (
+    check_job_input_size,
+    job_input,
+    read_instructions_text,
+    team_field,
+)
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.repository_input import publish_input_fields, repository_input_fields
@@ -129,6 +135,7 @@ def start(
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
     approve_plan: ApprovePlan = False,
+    team: Team = "",
     unattended: Unattended = "",
     wait: Wait = False,
     json: Json = False,
@@ -161,7 +168,7 @@ def start(
         begins_from,
         publish_input_fields(publish, publish_to, begins_from, approve=approve_publish),
         brief,
-    )
+    ) | team_field(team)
     job_id = new_job_id(agent) if id is None else id
     if every:
         return _start_on_schedule(job_id, JOB, data, every, wait=wait, json=json)
@@ -234,6 +241,7 @@ def project(
     ref: Ref = None,
     depth: Depth = None,
     folder: Folder = None,
+    team: Team = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
     ] = False,
@@ -250,6 +258,7 @@ def project(
     check_new_job_id(project_id)
     begins_from = repository_input_fields(repository, ref, depth, folder, "", None)
     data = project_input(file, begins_from)
+    data |= team_field(team or data.get("team", ""))
     if every:
         return _start_on_schedule(project_id, PROJECT, data, every, wait=wait, json=json)
     return run_server_work(_start_and_report(project_id, data, wait=wait, json=json, kind=PROJECT))
@@ -277,6 +286,7 @@ def fork(
     publish: Publish = None,
     publish_to: PublishTo = "",
     approve_publish: ApprovePublish = False,
+    team: Team = "",
     wait: Wait = False,
     json: Json = False,
 ) -> int:
@@ -289,6 +299,7 @@ def fork(
     if id is not None:
         check_new_job_id(id)
     data: dict[str, Any] = {"fork": {"job": job} | ({"phase": phase} if phase else {})}
+    data |= team_field(team)
     if text := read_instructions_text(instructions):
         data["instructions"] = text
     if settings := parse_job_settings(set or []):

@@ -2,19 +2,12 @@
 
 from datetime import timedelta
 
-from temporalio.client import (
-    Client,
-    Schedule,
-    ScheduleActionStartWorkflow,
-    ScheduleAlreadyRunningError,
-    ScheduleIntervalSpec,
-    ScheduleSpec,
-    ScheduleUpdate,
-)
+from temporalio.client import Client, ScheduleIntervalSpec, ScheduleSpec
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.schedules.schedule_interval import OFF, parse_schedule_interval
 from engine.connection import connect_client, task_queue
+from engine.schedules import upsert_schedule
 
 
 async def set_service_schedule(name: str, workflow: str, text: str) -> str:
@@ -43,12 +36,5 @@ async def upsert_service_schedule(
     client: Client, name: str, workflow: str, often: timedelta, queue: str
 ) -> None:
     """Create or update the schedule. A run that is still in progress is not started again."""
-    schedule_spec = Schedule(
-        action=ScheduleActionStartWorkflow(workflow, id=name, task_queue=queue),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)]),
-    )
-    try:
-        await client.create_schedule(name, schedule_spec)
-    except ScheduleAlreadyRunningError:
-        handle = client.get_schedule_handle(name)
-        await handle.update(lambda _: ScheduleUpdate(schedule=schedule_spec))
+    spec = ScheduleSpec(intervals=[ScheduleIntervalSpec(every=often)])
+    await upsert_schedule(client, name, workflow, spec, queue)

@@ -11,6 +11,7 @@ from cli.start.job_settings import check_start_config, parse_job_settings
 from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
+from config.team_files import team_quota
 from config.templates import render_template
 from engine.root_location import workspaces_root
 from protocol.payloads import MAX_INSTRUCTIONS
@@ -73,6 +74,15 @@ def job_input(
         "publish": publish or {},
     }
     return {key: value for key, value in start_input.items() if value}
+
+
+def team_field(team: str) -> dict[str, str]:
+    """Return the team of a start. Raises UserError: the configuration here lists others."""
+    try:
+        team_quota(team)
+    except ConfigError as problem:
+        raise UserError(f"--{problem}") from None
+    return {"team": team} if team else {}
 
 
 def check_job_input_size(data: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from cli.start.job_settings import check_start_config
 from cli.start.repository_staging import stage_repository
 from config.agent_files import load_agent
 from config.schema.agent import AgentConfig, ConfigError
+from config.team_files import team_quota
 from config.yaml_files import parse_yaml
 from engine.root_location import workspaces_root
 from protocol.payload_reading import InvalidPayload, read_payload_object
@@ -74,6 +75,7 @@ def read_trial_file(file: Path) -> TrialStart:
     with _naming_start_file(file):
         data = parse_yaml(file.read_text(encoding="utf-8"), str(file))
         start = read_payload_object(TrialStart, data, str(file))
+        team_quota(str(start.start.get("team") or ""))
         for name in start.configurations:
             job = start.job_start(name)
             if job.get("agent"):

@@ -264,6 +264,8 @@ class AgentConfig(AgentFile):
     instructions_template: str
     wording: Wording
     """Phrases that classify replies without tool calls."""
+    team: str = ""
+    """The team of its job, for metrics; empty unless the configuration lists it."""
     reviewer: "AgentConfig | None" = None
     """The agent named under `review`."""
     rules: list[Guard] = Field(default_factory=list)
@@ -276,6 +278,11 @@ class AgentConfig(AgentFile):
     """Unavailable MCP servers, each with the reason."""
     skill_entries: list[Skill] = Field(default_factory=list)
     """The skills that existed when the job began."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Whose job it is, as metrics have it."""
+        return {"agent": self.name, **({"team": self.team} if self.team else {})}
 
     @property
     def toolset(self) -> list[str]:

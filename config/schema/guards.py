@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from config.regexes import Pattern, compile_cached_pattern
 from protocol.data_model import Data
-from protocol.notification_requests import OCCASIONS, Occasion
+from protocol.notification_requests import DIGEST, OCCASIONS, Occasion
 from protocol.phase import PhaseKind
 
 GuardPoint = Literal[
@@ -217,6 +217,7 @@ class Hook(Data):
     @property
     def occasions(self) -> list[Occasion]:
         """The occasions of a hook of Notification."""
+        every = [*OCCASIONS, DIGEST]
         if not self.matcher:
-            return list(OCCASIONS)
-        return [each for each in OCCASIONS if compile_cached_pattern(self.matcher).fullmatch(each)]
+            return every
+        return [each for each in every if compile_cached_pattern(self.matcher).fullmatch(each)]

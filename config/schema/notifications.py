@@ -3,13 +3,14 @@
 import re
 from typing import Annotated, Self
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from config.schema.mcp_servers import Variable
 from protocol.data_model import Data
-from protocol.notification_requests import OCCASIONS, Occasion
+from protocol.notification_requests import OCCASIONS, JobOccasion
 
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")]
 MOST_ADDRESS = 2000
@@ -40,6 +41,18 @@ def notification_address_fault(url: str) -> str:
     return "a fragment (#…) is never sent; leave it out" if parts.fragment else ""
 
 
+def digest_time(digest: str) -> tuple[int, int, str]:
+    """Return hour, minute and zone of `08:00 Europe/Berlin`. Raises ValueError."""
+    clock, _, zone = digest.partition(" ")
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", clock):
+        raise ValueError("expected a time of day such as 08:00 or 08:00 Europe/Berlin")
+    try:
+        ZoneInfo(zone or "UTC")
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"{zone[:40]} is no time zone that is known here") from None
+    return int(clock[:2]), int(clock[3:]), zone or "UTC"
+
+
 class Notify(Data):
     """Recipients of notifications by HTTP."""
 
@@ -56,11 +69,16 @@ class Notify(Data):
         description="HTTP headers, each with the name of the worker's variable that has the "
         "whole value.",
     )
-    on: list[Occasion] = Field(
+    on: list[JobOccasion] = Field(
         list(OCCASIONS),
         min_length=1,
         description="Occasions: the job waits for a person, 80 % of a limit, a blocked feature, "
         "group or stage, the end.",
+    )
+    digest: str | None = Field(
+        None,
+        description="Time of a daily message on all jobs of the agents that have it, such as "
+        "`08:00` (UTC) or `08:00 Europe/Berlin`; null: none.",
     )
     content: bool = Field(
         False,
@@ -75,6 +93,13 @@ class Notify(Data):
             # Errors of this type are reported without the value, which may be a credential.
             raise PydanticCustomError("credential", "{why}", {"why": why})
         return url
+
+    @field_validator("digest")
+    @classmethod
+    def _check_digest_time(cls, digest: str | None) -> str | None:
+        if digest is not None:
+            digest_time(digest)
+        return digest
 
     @model_validator(mode="after")
     def _check_notification_address(self) -> Self:

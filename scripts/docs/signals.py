@@ -36,6 +36,7 @@ MEANING = {
     "publish": "The branch to which its work is pushed at the end: `{remote, branch}`.",
     "project": "Set by the project that the job works for.",
     "trial": "Set by the trial that the job is a run of: its share of the trial's limits.",
+    "team": "The [team](people.md#teams) whose quota it counts for, and whose spend it is.",
     "by": "Who starts it, such as `ada@host`; `starter.py` fills it in.",
 }
 

@@ -240,6 +240,8 @@ def test_a_project_sends_no_key_of_the_worker_with_its_notices() -> None:
     check_start_notify(agent, Notify(url="https://example.org/x"))
     with pytest.raises(ConfigError, match="set: notify"):
         check_start_notify(agent, Notify(url="https://e.org", headers={"A": "OPENAI_API_KEY"}))
+    with pytest.raises(ConfigError, match="only the configuration of the worker can set it"):
+        check_start_notify(agent, Notify(url="https://e.org", digest="08:00"))
 
 
 def test_a_changed_address_takes_no_other_key_along(

@@ -10,6 +10,7 @@ from activities.job.plan_and_todo_files import parse_agent_todo_file
 from config.agent_files import load_agent
 from config.guard_files import read_guards
 from config.layers import SHIPPED
+from config.team_files import TeamsFile
 from config.yaml_files import parse_yaml
 from protocol.project_start import ProjectStart
 from protocol.trial_start import TrialStart
@@ -30,6 +31,8 @@ def test_a_block_is_read(name: str, code: str, tmp_path: Path) -> None:
         path = tmp_path / "guards.yaml"
         path.write_text(code, encoding="utf-8")
         assert read_guards(path)
+    elif "teams.yaml" in code:
+        TeamsFile.model_validate({"teams": content})
     elif "configurations" in content:
         TrialStart.model_validate(content)
     elif "form" in content:

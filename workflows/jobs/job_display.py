@@ -13,6 +13,7 @@ from protocol.outline import Outline
 from protocol.project import ChildReport
 from protocol.search_attribute_names import MODEL
 from protocol.status import JobStatus
+from protocol.teams import TEAM, spend_memo
 from protocol.waiting import WaitState
 from workflows.jobs import job_status
 from workflows.jobs.job_steps import JobSteps
@@ -55,14 +56,22 @@ class JobDisplay:
         job = self._job
         job.refusals += self._inbox.refused
         self._inbox.refused = 0
+        done = sum(item.status == "completed" for item in job.state.scope)
+        job.progress = job.progress.counted(done, job.usage.spend)
         status = job_status.job_status_answer(job, self._inbox)
         outline = job_outline(status, current_notice_lines(status))
         memo = job_memo(status, outline)
+        if job.team:
+            memo[TEAM] = job.team
+        job.count_day(workflow.now().strftime("%Y-%m-%d"))
         if job.project and job.result and job.result.status == "completed":
             # Whether it is accepted, its project says.
             memo["met"] = "handed over"
         model = {MODEL: job.model[:100]}
-        self._web.update(outline, memo, search_attributes(memo, job.search_attributes, **model))
+        attributes = search_attributes(memo, job.search_attributes, **model)
+        spent = job.usage.spend
+        figures = spend_memo(spent, job.day, spent - job.spent_before)
+        self._web.update(outline, memo, attributes, figures)
 
     async def publish_status(self) -> None:
         """Show the job's status to everyone concerned."""

@@ -23,6 +23,7 @@ def job_status_answer(job: JobRecord, inbox: Inbox, job_id: str = "") -> JobStat
         job_id=job_id,
         remote=RemoteStatus(url=job.remote, behind=job.push_failure) if job.remote else None,
         **{name: getattr(job, name) for name in SHARED},
+        unproven=job.usage.spend - job.progress.spent,
         waiting=job.wait,
         **state_fields(job.state, ended=job.result is not None),
         waits_until=utc_time_text(job.timer.ends) if job.timer else None,

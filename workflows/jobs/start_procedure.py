@@ -11,6 +11,7 @@ from temporalio import workflow
 from protocol.payload_reading import InvalidPayload
 from protocol.payloads import ReceivedSignal
 from protocol.project import ChildReport
+from protocol.teams import TEAM
 from protocol.waiting import WaitState, status_value
 from workflows.jobs import job_display, job_status
 from workflows.runtime import activity_failures, acts, wait_states
@@ -22,6 +23,9 @@ from workflows.runtime.inbox import Inbox
 R = TypeVar("R")
 LONGEST_PAUSE = timedelta(minutes=10)
 """Longest delay between two attempts of a start: a day of them must fit into its history."""
+
+LONGEST_QUOTA_PAUSE = timedelta(minutes=2)
+"""The same while its team is over its quota: two days of them fit."""
 
 
 class StartProcedure:
@@ -51,6 +55,9 @@ class StartProcedure:
             StepFailed: it cannot start.
         """
         self._memo = memo
+        if TEAM in memo:
+            # The quota counts by it.
+            workflow.upsert_memo({TEAM: memo[TEAM]})
         pause = activity_failures.TRY_AGAIN
         while True:
             try:
@@ -71,7 +78,8 @@ class StartProcedure:
                         lambda: bool(self._start_signals()),
                         timeout=pause if self.waiting.trying else None,
                     )
-                pause = min(pause * 2, LONGEST_PAUSE)
+                most = LONGEST_QUOTA_PAUSE if failed.kind == "Quota" else LONGEST_PAUSE
+                pause = min(pause * 2, most)
                 await self._apply_start_signals()
             else:
                 self.waiting = None
@@ -168,4 +176,4 @@ def _is_for_start(received: ReceivedSignal) -> bool:
 
 def _is_start_failure_fixable(failed: StepFailed) -> bool:
     """Whether a person can fix the failure and the start then continue."""
-    return failed.kind in ("Dependency", "Storage", "WrongRoot", "TestsCannotRun")
+    return failed.kind in ("Dependency", "Storage", "WrongRoot", "TestsCannotRun", "Quota")

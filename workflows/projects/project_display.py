@@ -8,6 +8,7 @@ from protocol.project_outline import project_outline
 from protocol.project_record import ProjectRecord
 from protocol.project_start import FORM_SPECS
 from protocol.short_text import shell_quoted
+from protocol.teams import TEAM
 from workflows.projects import project_status, project_waits
 from workflows.projects.project_status import project_status_answer
 from workflows.rules import project_budget_shares
@@ -18,6 +19,7 @@ from workflows.rules.notification_drafts import (
     limit_notifications,
     waiting_notification,
 )
+from workflows.rules.project_budget_shares import total_project_usage
 from workflows.runtime.continuation import Continuation
 from workflows.runtime.inbox import Inbox
 from workflows.runtime.notification_delivery import begin_notifications
@@ -36,8 +38,13 @@ class ProjectDisplay:
         project = self._project
         project.refusals += self._inbox.refused
         self._inbox.refused = 0
+        project.progress = project.progress.counted(
+            _proven_count(project), total_project_usage(project).spend
+        )
         status = project_status_answer(project, self._inbox)
         memo = status_memo(status, status.line)
+        if project.start.team:
+            memo[TEAM] = project.start.team
         outline = project_outline(status, current_notice_lines(status))
         self._web.update(outline, memo, search_attributes(memo, project.search_attributes))
 
@@ -52,6 +59,13 @@ class ProjectDisplay:
         """Count the next wait as a new one, even for the same reason."""
         if self._project.notifying:
             self._project.notifying.waits.pop(self._project.id, None)
+
+
+def _proven_count(project: ProjectRecord) -> int:
+    """Return how many proofs, units and items of a project there are that stand."""
+    items = sum(item.status == "completed" for item in project.scope)
+    units = sum(unit.status == "completed" for unit in project.units)
+    return items + units + sum(len(feature.evidence) for feature in project.features)
 
 
 def due_project_notifications(project: ProjectRecord, chain: str) -> list[Notification]:

@@ -32,6 +32,7 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus
         if project.result
         else [project_unit_status(unit, project) for unit in project.units]
     )
+    usage = total_project_usage(project)
     return ProjectStatus(
         job_id=project.id,
         form=project.start.form,
@@ -61,7 +62,8 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus
                 for run in project.ended_runs
             ),
         ],
-        usage=total_project_usage(project),
+        usage=usage,
+        unproven=usage.spend - project.progress.spent,
         limits={"project": project_budget_shares.project_limits_with_usage(project)},
         scope=ScopeCounts(**scope_ledger.scope_counts(project.scope)),
         items=list_item_statuses(project.scope),

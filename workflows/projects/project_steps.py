@@ -157,6 +157,7 @@ class ProjectSteps(ActivityCalls):
             "documents": move.documents,
             "items": move.items,
             "by": project.start.by,
+            "team": project.start.team,
             "set": {**project.start.set, **move.set, **settings},
             "fork": move.fork.model_dump() if move.fork else None,
             "project": link.model_dump(mode="json", exclude_defaults=True),

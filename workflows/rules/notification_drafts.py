@@ -12,8 +12,8 @@ from protocol.short_text import shell_quoted, shorten_to_start
 from protocol.waiting import WaitState
 from workflows.rules import budget
 
-NOT_CALLED_FOR = ("paused",)
-"""A person paused it, or its trial decides: nobody needs to be notified."""
+NOT_CALLED_FOR = ("paused", "quota")
+"""A person paused it, or its trial or its team's quota decides: nobody needs to be notified."""
 
 
 class NotificationDraft:

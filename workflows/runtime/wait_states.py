@@ -60,6 +60,7 @@ REMEDIES = {
         ".",
     ),
     "StoreUnavailableError": Remedy("dependency", "Bring back what it names"),
+    "Quota": Remedy("quota", "Wait, or raise the quota in the worker's teams.yaml"),
     "Storage": Remedy("storage", "Free space or mend the workspaces root"),
     "CheckpointMissing": Remedy(
         "storage",

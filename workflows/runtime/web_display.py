@@ -21,11 +21,22 @@ class WebDisplay:
         self._memo: dict[str, str] = {}
         self._attributes: dict[str, str] = {}
 
-    def update(self, outline: Outline, memo: dict[str, str], attributes: dict[str, str]) -> None:
+    def update(
+        self,
+        outline: Outline,
+        memo: dict[str, str],
+        attributes: dict[str, str],
+        figures: dict[str, str] | None = None,
+    ) -> None:
+        """Show what has changed.
+
+        Args:
+            figures: Further fields of the memo, which are written along with the others only.
+        """
         workflow.set_current_details(outline_markdown(outline))
         memo = {**memo, "began": self._continuation.started_at}
         if memo != self._memo:
-            workflow.upsert_memo(memo)
+            workflow.upsert_memo({**memo, **(figures or {})})
         if attributes != self._attributes:
             workflow.upsert_search_attributes(
                 [SearchAttributeKey.for_keyword(k).value_set(v) for k, v in attributes.items()]

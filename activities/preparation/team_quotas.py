@@ -1,0 +1,114 @@
+"""Holds a start back while its team is over its quota, before it does anything that costs.
+
+The jobs that are open are counted from Temporal's visibility, in the order in which they were
+started: a start begins once fewer than the quota are older. So of starts that come together the
+oldest begin, none overtakes another, and there is no count that a killed worker could leave wrong.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from temporalio import activity
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.job.activity_context import activity_job_id, activity_schedule_time
+from config.team_files import TeamQuota, team_quota
+from protocol.short_text import count_noun, first_few
+from protocol.teams import TEAM, noted_spend
+from protocol.usage import Spend
+
+MOST_JOBS = 10_000
+LISTED_SECONDS = 5
+"""How long a start waits until the server lists it, and the team of what was started before."""
+
+
+@dataclass(frozen=True)
+class _TeamJob:
+    id: str
+    began: str
+    is_open: bool
+    is_known: bool
+    """Whether its first task has said what its team is."""
+    today: Spend
+
+
+async def check_team_quota(team: str) -> str:
+    """Return the team as metrics have it: empty unless the configuration lists it.
+
+    Raises:
+        ConfigError: The configuration lists teams, and not this one.
+        ApplicationError: The team is over its quota.
+    """
+    quota = await asyncio.to_thread(team_quota, team)
+    if quota is None:
+        return ""
+    if quota == TeamQuota():
+        return team
+    now = datetime.fromtimestamp(activity_schedule_time(), UTC)
+    jobs = await _listed_team_jobs(team, now)
+    if why := _quota_reason(team, quota, jobs, now):
+        # An expected answer, which the log of the worker does not need.
+        benign = ApplicationErrorCategory.BENIGN
+        raise ApplicationError(why, type="Quota", non_retryable=True, category=benign)
+    return team
+
+
+async def _listed_team_jobs(team: str, now: datetime) -> list[_TeamJob]:
+    own = activity_job_id()
+    for _ in range(LISTED_SECONDS):
+        jobs = await _team_jobs(team, now)
+        names = [job.id for job in jobs]
+        if own in names and all(job.is_known for job in jobs[: names.index(own) + 1]):
+            break
+        await asyncio.sleep(1)
+    return [job for job in jobs if job.is_known]
+
+
+async def _team_jobs(team: str, now: datetime) -> list[_TeamJob]:
+    """Return the team's jobs that are open or have ended today, the oldest first.
+
+    Open jobs that have not said yet which team is theirs are among them.
+    """
+    query = (
+        f"TaskQueue = '{activity.info().task_queue}' AND WorkflowType = 'Job' AND "
+        "ExecutionStatus != 'ContinuedAsNew' AND (ExecutionStatus = 'Running' OR "
+        f"CloseTime >= '{now:%Y-%m-%d}T00:00:00Z')"
+    )
+    jobs = []
+    async for execution in activity.client().list_workflows(query, limit=MOST_JOBS):
+        memo = dict(await execution.memo())
+        is_open = execution.status == WorkflowExecutionStatus.RUNNING
+        if memo.get(TEAM) == team or (is_open and not memo):
+            today = noted_spend(memo, f"{now:%Y-%m-%d}")
+            began = str(memo.get("began") or _start_text(execution))
+            jobs.append(_TeamJob(execution.id, began, is_open, bool(memo), today))
+    return sorted(jobs, key=lambda job: (job.began, job.id))
+
+
+def _start_text(execution: WorkflowExecution) -> str:
+    return execution.start_time.astimezone(UTC).isoformat()
+
+
+def _quota_reason(team: str, quota: TeamQuota, jobs: list[_TeamJob], now: datetime) -> str:
+    """Return why this start does not begin yet, and until when; empty if it may."""
+    spent = sum((job.today for job in jobs), Spend())
+    over = quota.cost is not None and spent.cost >= quota.cost
+    if over or (quota.tokens is not None and spent.tokens >= quota.tokens):
+        limit = f"{quota.cost:,.2f}" if over else f"{quota.tokens:,} tokens"
+        until = now + timedelta(days=1)
+        return (
+            f"Team {team} has spent {spent.words} of {limit} a day; it begins at "
+            f"{until:%Y-%m-%d} 00:00 UTC."
+        )
+    names = [job.id for job in jobs if job.is_open]
+    own = names.index(activity_job_id()) if activity_job_id() in names else len(names)
+    if quota.jobs is None or own < quota.jobs:
+        return ""
+    ends = own - quota.jobs + 1
+    ending = "one of them has" if ends == 1 else f"{ends} of them have"
+    return (
+        f"Team {team} may have {count_noun(quota.jobs, 'job')} at once, and started before this "
+        f"one are {first_few(names[:own], 5)}. It begins once {ending} ended."
+    )

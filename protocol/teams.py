@@ -1,0 +1,30 @@
+"""The team that a start belongs to, and what its jobs note for it in Temporal's memo."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated
+
+from pydantic import Field
+
+from protocol.usage import Spend
+
+TeamName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$")]
+TEAM, SPENT, TODAY = "team", "spent", "today"
+"""Keys of the memo."""
+
+
+def spend_memo(total: Spend, day: str, today: Spend) -> dict[str, str]:
+    """Return what a job notes of its spend, in all and on a day such as `2026-11-29`."""
+    return {SPENT: f"{total.cost} {total.tokens}", TODAY: f"{day} {today.cost} {today.tokens}"}
+
+
+def noted_spend(memo: Mapping[str, object], day: str = "") -> Spend:
+    """Return what a job has noted, in all or on the day; nothing if it has not.
+
+    Anyone who starts a job can set its memo.
+    """
+    noted = str(memo.get(TODAY if day else SPENT) or "").removeprefix(f"{day} " if day else "")
+    with suppress(ValueError):
+        cost, tokens = noted.split(" ")
+        return Spend(cost=float(cost), tokens=int(tokens))
+    return Spend()
