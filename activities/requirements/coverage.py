@@ -97,7 +97,7 @@ class DocumentCoverage:
         recall = self.found_count / max(1, self.found_count + self.decisions.missed)
         return (
             f"{of}: at most {_percent(self.decisions.bound)} are requirements, so at least "
-            f"{int(recall * 100)} % of them are found (95 %)"
+            f"{int(recall * 100)} % of them are found (confidence 95 %)"
         )
 
     @property
