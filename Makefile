@@ -44,9 +44,10 @@ chaos: develop ## disturb jobs and projects and compare their results (ARGS=--he
 		--target tests/.fetched/faketime || true
 	@$(PYTHON_BIN) -m tests.chaos $(ARGS)
 
-soak: develop ## the suite with long repetitions, then chaos (an hour)
+soak: develop ## the suite with long repetitions, chaos, then 48 hours in minutes (an hour)
 	@LONGHAUL_SOAK=1 $(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory chaos
+	@$(PYTHON_BIN) -m tests.chaos.two_days
 
 docs: setup ## update the generated parts of the documentation
 	@$(PYTHON_BIN) -m scripts.docs

@@ -68,17 +68,19 @@ def typed_failure(
 
     Args:
         kind: A type from the table above.
-        delay: Seconds until the retry, if the other side named them; else exponential.
+        delay: Seconds until the retry, if the other side named them; else exponential. Who keeps
+            refusing at the times it names is asked ever less often.
         longest: Upper bound of the exponential delay, in seconds.
         mend: What to do, as the beginning of a sentence, if the job is to say it apart from the
             message.
         helps: What may help beside that, as the end of a sentence.
         outage: Whether the workflow tries again by itself once Temporal retries no more.
     """
-    if retry and delay is None:
+    if retry:
         # Not set in the retry policy: work lost with a killed worker is retried immediately.
         attempt = activity.info().attempt if activity.in_activity() else 1
-        delay = min(2.0 ** min(attempt - 1, 20), longest)
+        doublings = attempt - (1 if delay is None else ATTEMPTS)
+        delay = max(delay or 0.0, min(2.0 ** min(doublings, 20), longest))
     return ApplicationError(
         redact(message),
         *([mend_detail(mend)] if mend else []),

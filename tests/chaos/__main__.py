@@ -36,7 +36,7 @@ def main() -> int:
         logs.mkdir()
         more = clock.preloaded(library) if library else {}
         ground = Ground(
-            folder, stack.enter_context(nursery(logs, **more)), disk.can_mount(), bool(library)
+            folder, stack.enter_context(nursery(logs, more)), disk.can_mount(), bool(library)
         )
         code = asyncio.run(_all(ground, works, kinds, options))
     if code == 0:

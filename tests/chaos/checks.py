@@ -11,6 +11,7 @@ MOST_EVENTS = 51_200 // 4
 MOST_BYTES = 50 * 2**20 // 4
 REASONS = {
     "full disk": {"storage", "dependency"},
+    "key expires": {"credentials"},
     **{kind: {"endpoint"} for kind in MODEL},
 }
 """What a job may wait for, by the disturbance that caused it."""

@@ -10,10 +10,8 @@ MARK = "LONGHAUL_CHAOS_MOUNTS"
 MEGABYTES = 96
 
 
-def enter_private_mounts() -> None:
-    """Restart this process with private mounts that end with it; without permission, go on as it
-    is.
-    """
+def enter_private_mounts(module: str = "tests.chaos") -> None:
+    """Restart this module with private mounts that end with it, if that is permitted."""
     if MARK in os.environ:
         return
     flags = "-m" if os.geteuid() == 0 else "-rm"
@@ -21,8 +19,8 @@ def enter_private_mounts() -> None:
         if subprocess.run(["unshare", flags, "true"], capture_output=True, check=False).returncode:
             return
         os.environ[MARK] = "1"
-        module = [sys.executable, "-m", "tests.chaos", *sys.argv[1:]]
-        os.execvp("unshare", ["unshare", flags, *module])
+        again = [sys.executable, "-m", module, *sys.argv[1:]]
+        os.execvp("unshare", ["unshare", flags, *again])
 
 
 def can_mount() -> bool:

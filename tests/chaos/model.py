@@ -20,6 +20,8 @@ class Moody:
     """The model of a piece of work, disturbed on demand."""
 
     model: Model
+    pause: float = 0.0
+    """Seconds in the middle of each answer."""
     mood: Kind | None = None
     """What is wrong with it at present."""
     answered: Counter[str] = field(default_factory=Counter)
@@ -42,7 +44,7 @@ class Moody:
             self.answered[messages] += 1
         if self.mood == "model is slow":
             time.sleep(SLOW_SECONDS)
-        return answer
+        return Stall(answer, self.pause) if self.pause else answer
 
 
 def spoil(reply: Reply, mood: Kind | None) -> Answer | None:

@@ -47,6 +47,16 @@ class Place:
     """Whether the workspaces root is on a separate file system."""
     jumps: bool
     """Whether the workers' clock can be set."""
+    pause: float = 0.0
+    """Seconds in the middle of each answer of the model."""
+    metrics_port: int | None = None
+    """Where the server serves its own metrics."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Further variables of the workers' environment."""
+    looks: float = 1.0
+    """Seconds between the looks of the person who resumes jobs."""
+    key: str = "none"
+    """The key that the model takes."""
     workers: list[Worker] = field(default_factory=list)
     died: list[str] = field(default_factory=list)
     """Logs of workers that ended unexpectedly."""
@@ -61,9 +71,13 @@ class Place:
             disk.mount(self.disk)
             self._stack.callback(disk.unmount, self.disk)
         self.root = Root.open(self.disk / "root", create=True)
-        self.moody = Moody(self.work.model)
-        self.model = self._stack.enter_context(ModelServer(self.moody, delay=DELAY))
-        self.server = self._stack.enter_context(TemporalServer(self.folder / "server"))
+        self.moody = Moody(self.work.model, self.pause)
+        self.model = self._stack.enter_context(
+            ModelServer(self.moody, delay=DELAY, key=lambda: self.key)
+        )
+        self.server = self._stack.enter_context(
+            TemporalServer(self.folder / "server", metrics_port=self.metrics_port)
+        )
         self.to_temporal = await self._stack.enter_async_context(Proxy(self.server.port))
         self.to_model = await self._stack.enter_async_context(Proxy(self.model.port))
         self.clock = Clock(self.folder / "clock")
@@ -96,6 +110,7 @@ class Place:
             self.name,
             f"http://127.0.0.1:{self.to_model.port}/v1",
             **jumping,
+            **self.variables,
         )
         self.workers.append(worker)
 
@@ -158,7 +173,7 @@ class Place:
         """Act as a person would: resume jobs that wait for one, now that the cause is gone."""
         if time.monotonic() < getattr(self, "_next_look", 0):
             return
-        self._next_look = time.monotonic() + 1
+        self._next_look = time.monotonic() + self.looks
         # A worker that is down or busy answers no query; the next look may succeed.
         with suppress(RPCError, TimeoutError, WorkflowQueryFailedError):
             async for job in self.client.list_workflows("ExecutionStatus = 'Running'"):

@@ -1,6 +1,9 @@
 """Plans are drawn from the seed alone."""
 
+from itertools import pairwise
+
 from tests.chaos.plan import KINDS, draw
+from tests.chaos.two_days import HOURS, LASTING, draw_schedule
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_one_another() -> None:
@@ -26,3 +29,14 @@ def test_blows_overlap_where_they_befall_different_parts() -> None:
     assert all(kind != other for kind, other in both)
     assert not any("model" in kind and "model" in str(other) for kind, other in both)
     assert not any(kind.startswith(("kill", "freeze", "cut")) for kind, _ in both)
+
+
+def test_the_two_days_have_every_blow_in_its_hour_by_the_seed_alone() -> None:
+    schedules = [draw_schedule(seed, HOURS - 1) for seed in (7, 7, 8)]
+    assert schedules[0] == schedules[1] != schedules[2]
+    kills = [moment.hour for moment in schedules[0] if moment.event == "kill worker"]
+    assert [int(hour) for hour in kills] == list(range(HOURS - 1))
+    others = [moment for moment in schedules[0] if moment.event != "kill worker"]
+    assert {moment.event for moment in others} == set(LASTING)
+    assert all(before.hour + before.hours < after.hour + 0.5 for before, after in pairwise(others))
+    assert others[-1].hour + others[-1].hours < HOURS

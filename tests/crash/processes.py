@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,7 @@ class TemporalServer:
     returns: bool = True
     """False: it is not restarted, and keeps its data in memory."""
     port: int = field(default_factory=free_port)
+    metrics_port: int | None = None
 
     @property
     def address(self) -> str:
@@ -61,9 +62,11 @@ class TemporalServer:
         attributes = [part for name in NAMES for part in ("--search-attribute", f"{name}=Keyword")]
         file = ("--db-filename", str(self.folder / "temporal.db"), *DATABASE_FLAGS)
         database = file if self.returns else ()
+        metrics = ("--metrics-port", str(self.metrics_port)) if self.metrics_port else ()
         self.process = subprocess.Popen(
             [str(find_temporal_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1",
-             "--port", str(self.port), "--log-level", "error", *database, *attributes, *FLAGS],
+             "--port", str(self.port), "--log-level", "error", *database, *metrics,
+             *attributes, *FLAGS],
             stdout=subprocess.DEVNULL, stderr=(self.folder / "server.log").open("a"),
         )  # fmt: skip
 
@@ -167,10 +170,17 @@ class Nursery:
 
 
 @contextmanager
-def nursery(logs: Path, **more: str) -> Iterator[Nursery]:
-    """Run a nursery that ends its workers when it ends; `more` is added to its environment."""
+def nursery(
+    logs: Path, more: Mapping[str, str] | None = None, code: Path = REPOSITORY
+) -> Iterator[Nursery]:
+    """Run a nursery that ends its workers when it ends.
+
+    Args:
+        more: Added to its environment.
+        code: The checkout whose workers it makes.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.crash.nursery"], cwd=REPOSITORY, env=CLEAN | more,
+        [sys.executable, "-m", "tests.crash.nursery"], cwd=code, env={**CLEAN, **(more or {})},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     worker_nursery = Nursery(process, logs)

@@ -26,6 +26,7 @@ from config.schema.model_settings import ModelConfig
 from protocol.failure_details import read_mend_detail
 from protocol.requests import MAX_CALLS
 from rehearsal import Cut, Failure, RehearsalTransport, Reply, Script, Stall
+from tests.activities.standing import environment
 
 MODEL = ModelConfig.model_validate({"name": "m", "temperature": None})
 BODY = json.dumps({"model": "m", "stream": True, "messages": [], "tools": []}).encode()
@@ -119,6 +120,15 @@ async def test_a_date_to_retry_after_is_held_against_the_clock_of_who_says_it() 
     answered, then = (formatdate(time.time() + hour, usegmt=True) for hour in (3600, 3610))
     error = await failed(Failure(429, headers={"retry-after": then, "date": answered}))
     assert error.next_retry_delay == timedelta(seconds=10)
+
+
+@pytest.mark.parametrize(("attempt", "seconds"), [(1, 1), (4, 1), (5, 2), (9, 32), (600, 60)])
+async def test_an_endpoint_that_keeps_refusing_is_asked_ever_less_often(
+    attempt: int, seconds: int
+) -> None:
+    busy = Failure(429, headers={"retry-after": "1"})
+    error = await environment(attempt=attempt).run(failed, busy)
+    assert error.next_retry_delay == timedelta(seconds=seconds)
 
 
 async def test_what_is_neither_seconds_nor_a_date_is_left_alone() -> None:
