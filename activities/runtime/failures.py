@@ -173,6 +173,8 @@ def _typed_exceptions(most: int | None) -> Iterator[None]:
             "Storage",
             f"The workspaces root cannot be used: {error}.{mend}",
             retry=may_retry_activity(most),
+            # Others may free it, so that nobody has to be there.
+            outage=getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT),
         ) from error
     except FailureError:
         raise

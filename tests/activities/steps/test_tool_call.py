@@ -18,6 +18,7 @@ from activities.job.conversation_calls import truncate_result
 from activities.steps.gate_facts import gather_gate_facts
 from activities.toolkit.registry import REGISTRY
 from activities.toolkit.tool_context import ToolContext
+from protocol.failure_details import OUTAGE
 from protocol.limits import JobLimits
 from protocol.requests import ToolReply
 from protocol.scope_ledger import sync_plan_steps
@@ -525,7 +526,8 @@ def failing(job: Standing, monkeypatch: pytest.MonkeyPatch, run: Any) -> str:
     job.reply(("read_file", '{"path": "notes/a.md"}'))
     with pytest.raises(ApplicationError) as raised:
         job.run("read_file", job.request(), local=False)
-    return f"{raised.value.type}: {raised.value.message}"
+    outage = " (outage)" * (OUTAGE in raised.value.details)
+    return f"{raised.value.type}{outage}: {raised.value.message}"
 
 
 def test_a_tool_whose_connection_is_refused_is_no_trouble_of_the_store(
@@ -544,7 +546,9 @@ def test_a_tool_that_meets_a_full_disk_or_a_broken_store_says_so(
     def full(*_: Any, **__: Any) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    assert failing(job, monkeypatch, full).startswith("Storage: The workspaces root cannot")
+    assert failing(job, monkeypatch, full).startswith(
+        "Storage (outage): The workspaces root cannot"
+    )
     job.write("notes/a.md", b"x" * 100_000)
 
     def read(context: ToolContext, **_: Any) -> str:
