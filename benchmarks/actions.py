@@ -38,6 +38,17 @@ async def read_action_counts(metrics_port: int) -> Counter[str]:
     return counts
 
 
+async def settled_action_counts(metrics_port: int) -> Counter[str]:
+    """Return the counts once two seconds add nothing, since the server publishes them late."""
+    counts = await read_action_counts(metrics_port)
+    while True:
+        await asyncio.sleep(2)
+        later = await read_action_counts(metrics_port)
+        if later == counts:
+            return counts
+        counts = later
+
+
 async def measure_actions(
     temporal: Client, metrics_port: int, root: Root, *, delay: float, calls: int, quick: bool
 ) -> dict[str, Any]:
@@ -53,7 +64,7 @@ async def measure_actions(
         ]
         await asyncio.gather(*(handle.result() for handle in handles))
         asked = len(endpoint.cpu)
-    kinds = await read_action_counts(metrics_port) - before
+    kinds = await settled_action_counts(metrics_port) - before
     return {
         "delay_seconds": delay,
         "profile": "quick" if quick else "default",

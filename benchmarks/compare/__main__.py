@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.compare.comparison_bench import ComparisonPlan, measure_comparison
 from benchmarks.compare.comparison_page import comparison_page_markdown, update_comparison_page
+from engine.worker_process import exit_worker_process
 
 
 def compare_runners() -> None:
@@ -29,6 +30,7 @@ def compare_runners() -> None:
     if arguments.write:
         update_comparison_page(arguments.write, figures)
     print(comparison_page_markdown(figures))
+    exit_worker_process(0)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from benchmarks.compare.adapter_task import (
     begin_adapter_task,
     disable_adapter_telemetry,
 )
+from engine.worker_process import exit_worker_process
 
 
 async def run_adapter(name: str, task: AdapterTask) -> Outcome:
@@ -38,6 +39,7 @@ def run_adapter_in_process() -> None:
     begin_adapter_task(task)
     outcome = asyncio.run(run_adapter(sys.argv[1], task))
     print(json.dumps(asdict(outcome)), flush=True)
+    exit_worker_process(0)
 
 
 if __name__ == "__main__":

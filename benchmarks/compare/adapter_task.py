@@ -28,8 +28,6 @@ class AdapterTask:
     """Whether to disable the runner's own limit of turns."""
     cap: float = 60.0
     """Time limit of the run in seconds."""
-    items: int = 0
-    """Size of the scope, if there is one: `item_01.md` and so on are to be written."""
 
     @property
     def files(self) -> Path:
@@ -51,6 +49,8 @@ class Outcome:
     """Bytes of any other store at the end."""
     runs: int = 1
     """Number of runs in the workflow's chain."""
+    actions: int = 0
+    """Actions as the Temporal server counted them; 0 without such a server."""
     made: dict[str, str] | None = None
     """Files by path, if they are not in the task's folder."""
 

@@ -22,7 +22,7 @@ from benchmarks.bare_engine import run_bare_benchmark
 from benchmarks.compare import comparison_figures
 from benchmarks.compare.adapter_task import AdapterTask, Outcome
 from benchmarks.compare.adapters import ADAPTERS
-from benchmarks.drifting_model import ITEMS
+from benchmarks.drifting_model import drifting_brief
 from engine.development import FLAGS, development_server
 
 SPARE = 60.0
@@ -69,7 +69,9 @@ class ComparisonBench:
 
     async def _measure_adapter_steps(self, name: str, *, lifted: bool) -> comparison_figures.Steps:
         model = f"steps-{self._plan.steps}-{name}{'-lifted' if lifted else ''}"
-        outcome = await self._run_adapter_process(name, model, STEPS_PROMPT, lifted=lifted)
+        outcome = await self._run_adapter_process(
+            name, model, STEPS_PROMPT, lifted=lifted, cap=self._plan.cap
+        )
         return comparison_figures.adapter_step_figures(
             outcome, comparison_figures.read_call_arrivals(self.log, model)
         )
@@ -82,7 +84,7 @@ class ComparisonBench:
             model = f"drift-{self._plan.rate}-{name}-{seed}"
             async with gate:
                 outcome = await self._run_adapter_process(
-                    name, model, f"Make all items. Seed {seed}.", lifted=True, items=ITEMS
+                    name, model, drifting_brief(seed), lifted=True, cap=DRIFT_CAP
                 )
             return outcome, len(comparison_figures.read_call_arrivals(self.log, model))
 
@@ -92,9 +94,8 @@ class ComparisonBench:
         )
 
     async def _run_adapter_process(
-        self, name: str, model: str, prompt: str, *, lifted: bool, items: int = 0
+        self, name: str, model: str, prompt: str, *, lifted: bool, cap: float
     ) -> Outcome:
-        cap = DRIFT_CAP if items else self._plan.cap
         folder = self._folder / model
         folder.mkdir()
         task = AdapterTask(
@@ -105,7 +106,6 @@ class ComparisonBench:
             self._plan.steps,
             lifted,
             cap,
-            items,
         )
         process = await asyncio.create_subprocess_exec(
             *(

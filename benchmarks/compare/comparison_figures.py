@@ -33,6 +33,8 @@ class Steps:
     prompt_last: int
     """Size of the largest prompt in bytes."""
     runs: int
+    actions_per_call: float
+    """Temporal Actions for each model call; 0 without Temporal."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def adapter_step_figures(outcome: Outcome, calls: Sequence[tuple[float, int]]) -
         bytes_all=recorded + outcome.store,
         prompt_last=max((size for _, size in calls), default=0),
         runs=outcome.runs,
+        actions_per_call=outcome.actions / len(calls) if calls else 0.0,
     )
 
 

@@ -72,6 +72,7 @@ _STEPS = [
     "ratio, first and last",
     "recorded a step, first and last tenth",
     "recorded in all",
+    "Actions a model call",
     "largest prompt",
     "as it comes",
     "went as far as",
@@ -100,6 +101,7 @@ def _adapter_steps_row(name: str, runner: dict[str, Any], figures: dict[str, Any
         if records
         else "nothing",
         _comparison_size_text(steps["bytes_all"]) if records else "nothing",
+        f"{steps['actions_per_call']:.2f}" if steps["actions_per_call"] else "no Temporal",
         _comparison_size_text(steps["prompt_last"]),
         _comparison_reach_text(as_it_comes, expected) if as_it_comes else "no limit met",
         _comparison_reach_text(steps, expected),

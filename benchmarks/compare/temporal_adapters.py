@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHandle
 
+from benchmarks.actions import settled_action_counts
 from benchmarks.compare.adapter_task import AdapterTask, Outcome, failed_adapter_outcome
 from benchmarks.histories import workflow_histories
 from engine.development import development_server
+from engine.free_ports import free_port
 
 QUEUE = "compare"
 WORKFLOW = "run"
@@ -17,15 +20,24 @@ FAILING = 5
 """Seconds of failing workflow tasks after which a run is given up."""
 
 
+@dataclass(frozen=True)
+class AdapterServer:
+    """A server of its own for one run."""
+
+    client: Client
+    metrics_port: int
+
+
 @asynccontextmanager
-async def serve_temporal_for_adapter(plugins: Sequence[Plugin]) -> AsyncIterator[Client]:
-    """Start a server and yield a client with these plugins."""
-    async with development_server(ui=False) as running:
-        yield await Client.connect(running.address, plugins=plugins)
+async def serve_temporal_for_adapter(plugins: Sequence[Plugin]) -> AsyncIterator[AdapterServer]:
+    """Start a server that counts Actions and yield it with a client with these plugins."""
+    port = free_port()
+    async with development_server(ui=False, metrics_port=port) as running:
+        yield AdapterServer(await Client.connect(running.address, plugins=plugins), port)
 
 
 async def adapter_workflow_outcome(
-    client: Client, handle: WorkflowHandle[Any, Any], task: AdapterTask, model: str
+    server: AdapterServer, handle: WorkflowHandle[Any, Any], task: AdapterTask, model: str
 ) -> Outcome:
     """Wait for the workflow's end and return its outcome.
 
@@ -45,8 +57,9 @@ async def adapter_workflow_outcome(
         await handle.terminate()
     except WorkflowFailureError as error:
         outcome = failed_adapter_outcome(error)
-    recorded, runs = await measure_adapter_history(client, handle.id, model)
-    return Outcome(outcome.ended, outcome.error, recorded, runs=runs)
+    actions = (await settled_action_counts(server.metrics_port)).total()
+    recorded, runs = await measure_adapter_history(server.client, handle.id, model)
+    return replace(outcome, recorded=recorded, runs=runs, actions=actions)
 
 
 class TaskFails(Exception):

@@ -26,18 +26,20 @@ ADAPTERS = {
     "longhaul": Adapter(
         "Longhaul",
         ("temporalio", "openai"),
-        "The agent `generalist` as it comes, streaming. Its work is phases of up to 20 todos with "
-        "a new conversation each, so it also asks the model to plan and to close todos; those "
-        "calls are counted as steps. Files and conversation are in a store of checkpoints, by "
-        "hash; the history has references. It continues as new at 1,000 events. It gets the scope "
-        "as items.",
+        "The agent `generalist`, streaming, without its reviewer, for whom the endpoint has no "
+        "verdicts. Its work is phases of up to 20 todos with a new conversation each, so it also "
+        "asks the model to plan and to close todos; those calls are counted as steps. Files and "
+        "conversation are in a store of checkpoints, by hash; the history has references. It "
+        "continues as new at 1,000 events. It finds the scope in the instructions.",
     ),
     "langgraph": Adapter(
         "LangGraph with SQLite",
-        ("langgraph", "langchain", "langchain-openai", "langgraph-checkpoint-sqlite"),
+        ("langgraph", "langchain", "langchain-openai", "langgraph-checkpoint-sqlite", "deepagents"),
         "`create_agent` of LangChain, which is a LangGraph, with `AsyncSqliteSaver`, in one "
-        "process. After each node a checkpoint of the whole conversation is written, behind the "
-        "run: what is recorded a step is the mean of all.",
+        "process. Its messages are in a `DeltaChannel` (LangChain's `DeepAgentState`): after each "
+        "node the new ones are written, after every 50 the whole conversation, which is what "
+        "`create_agent` does after each node by default. They are written behind the run: what is "
+        "recorded a step is the mean of all.",
     ),
     "dbos": Adapter(
         "DBOS with SQLite",
@@ -52,7 +54,8 @@ ADAPTERS = {
         ("temporalio-openai-agents", "openai-agents"),
         "Chat Completions, since the endpoint does not speak the Responses API. Each model call "
         "is an activity with the whole conversation as input, the tool is another. `max_turns` is "
-        "10 unless told otherwise.",
+        "10 unless told otherwise. The plugin asks for a version of the SDK below 0.23; it is run "
+        "with a newer one.",
         limited=True,
     ),
     "pydantic_ai": Adapter(

@@ -63,13 +63,13 @@ async def run_deepagents(task: AdapterTask) -> Outcome:
         backends={"files": lambda folder: FilesystemBackend(root_dir=folder, virtual_mode=True)},
     )
     async with (
-        serve_temporal_for_adapter([plugin]) as temporal,
-        Worker(temporal, task_queue=QUEUE, workflows=[DeepAgent]),
+        serve_temporal_for_adapter([plugin]) as server,
+        Worker(server.client, task_queue=QUEUE, workflows=[DeepAgent]),
     ):
-        handle = await temporal.start_workflow(
+        handle = await server.client.start_workflow(
             DeepAgent.run,
             {"messages": [{"role": "user", "content": task.prompt}]},
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await adapter_workflow_outcome(temporal, handle, task, "invoke_model")
+        return await adapter_workflow_outcome(server, handle, task, "invoke_model")

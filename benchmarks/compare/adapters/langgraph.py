@@ -1,8 +1,9 @@
-"""LangChain's `create_agent`, which is a LangGraph, with a SQLite checkpointer."""
+"""LangChain's `create_agent`, which is a LangGraph, with DeltaChannel and SQLite."""
 
 import asyncio
 from pathlib import Path
 
+from deepagents import DeepAgentState
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -26,7 +27,12 @@ async def run_langgraph(task: AdapterTask) -> Outcome:
     )
     async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
         agent = create_agent(
-            model, tools=[task_tool(task, gauge)], system_prompt=SYSTEM, checkpointer=saver
+            model,
+            tools=[task_tool(task, gauge)],
+            system_prompt=SYSTEM,
+            # LangChain's own state whose messages are in a DeltaChannel.
+            state_schema=DeepAgentState,
+            checkpointer=saver,
         )
         outcome = Outcome("finished")
         try:

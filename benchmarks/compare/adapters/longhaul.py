@@ -10,10 +10,12 @@ from temporalio.client import WorkflowFailureError
 from activities.activity_catalogue import all_activities
 from activities.checkpoints import Root, open_checkpoints
 from activities.job.snapshot import Snapshot
+from benchmarks.actions import settled_action_counts
 from benchmarks.compare.adapter_task import KEY, AdapterTask, Outcome, failed_adapter_outcome
 from benchmarks.compare.temporal_adapters import QUEUE, WORKFLOW, measure_adapter_history
 from benchmarks.drift import closed_drift_job
 from engine.development import development_server
+from engine.free_ports import free_port
 from engine.service import build_worker
 
 
@@ -23,13 +25,15 @@ async def run_longhaul(task: AdapterTask) -> Outcome:
     start = {
         "agent": "generalist",
         "instructions": task.prompt,
-        "items": [f"Item {number}" for number in range(1, task.items + 1)],
+        # The endpoint's models have no verdicts to give.
+        "set": {"review": None},
     }
     # The worker decides on its model; a start may name configured ones only.
     os.environ |= {"LONGHAUL_MODEL": task.model, "OPENAI_BASE_URL": task.base_url}
     activities = all_activities(root, connect=lambda _: client)
+    port = free_port()
     async with (
-        development_server(ui=False) as running,
+        development_server(ui=False, metrics_port=port) as running,
         build_worker(running.client, root=root, task_queue=QUEUE, activities=activities),
     ):
         handle = await running.client.start_workflow(
@@ -46,10 +50,11 @@ async def run_longhaul(task: AdapterTask) -> Outcome:
             await handle.terminate()
         except WorkflowFailureError as failure:
             return failed_adapter_outcome(failure)
+        actions = (await settled_action_counts(port)).total()
         recorded, runs = await measure_adapter_history(running.client, WORKFLOW, "model_call")
     store = open_checkpoints(root, WORKFLOW)
     store.pack()
     files = Snapshot.load(store, checkpoint).files
     outputs = {entry.path: files.read_entry(entry).decode() for entry in files.walk("output")}
     size = sum(file.stat().st_size for file in store.path.rglob("*") if file.is_file())
-    return Outcome(ended, error, recorded, size, runs, outputs)
+    return Outcome(ended, error, recorded, size, runs, actions, outputs)

@@ -65,13 +65,13 @@ async def run_openai_agents(task: AdapterTask) -> Outcome:
         model_provider=OpenAIProvider(openai_client=client, use_responses=False),
     )
     async with (
-        serve_temporal_for_adapter([plugin]) as temporal,
-        Worker(temporal, task_queue=QUEUE, workflows=[OpenAIAgent], activities=[write_file]),
+        serve_temporal_for_adapter([plugin]) as server,
+        Worker(server.client, task_queue=QUEUE, workflows=[OpenAIAgent], activities=[write_file]),
     ):
-        handle = await temporal.start_workflow(
+        handle = await server.client.start_workflow(
             OpenAIAgent.run,
             args=[task.model, task.prompt, task.lifted],
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await adapter_workflow_outcome(temporal, handle, task, "invoke_model_activity")
+        return await adapter_workflow_outcome(server, handle, task, "invoke_model_activity")

@@ -53,13 +53,13 @@ class PydanticAgent:
 
 async def run_pydantic_ai(task: AdapterTask) -> Outcome:
     async with (
-        serve_temporal_for_adapter([PydanticAIPlugin()]) as temporal,
-        Worker(temporal, task_queue=QUEUE, workflows=[PydanticAgent]),
+        serve_temporal_for_adapter([PydanticAIPlugin()]) as server,
+        Worker(server.client, task_queue=QUEUE, workflows=[PydanticAgent]),
     ):
-        handle = await temporal.start_workflow(
+        handle = await server.client.start_workflow(
             PydanticAgent.run,
             args=[task.prompt, [], None],
             id=WORKFLOW,
             task_queue=QUEUE,
         )
-        return await adapter_workflow_outcome(temporal, handle, task, "__model_request")
+        return await adapter_workflow_outcome(server, handle, task, "__model_request")
