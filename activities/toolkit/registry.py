@@ -172,11 +172,11 @@ class Tool:
 REGISTRY: dict[str, Tool] = {}
 STEP_ACTIVITIES = frozenset({
     "ask_helper", "cancel_start", "check_approval", "close_job", "close_project", "compact",
-    "deny_call", "find_checkpoint", "forget", "gate_facts", "judge_ending", "judge_phase", "learn",
-    "merge_work", "model_call", "prepare", "prepare_project", "publish_branch", "publish_project",
-    "reflect", "review_job", "send_notification", "set_model", "show_call", "show_folder",
-    "store_traces", "take_folder", "take_work", "tell", "transition", "watch_retries",
-    "watch_trial", "write_error", "write_project_state",
+    "deny_call", "digest", "find_checkpoint", "forget", "gate_facts", "judge_ending",
+    "judge_phase", "learn", "merge_work", "model_call", "prepare", "prepare_project",
+    "publish_branch", "publish_project", "reflect", "review_job", "send_notification",
+    "set_model", "show_call", "show_folder", "store_traces", "take_folder", "take_work", "tell",
+    "transition", "watch_retries", "watch_trial", "write_error", "write_project_state",
 })  # fmt: skip
 """Names of the other activities: a tool is an activity of its name."""
 

@@ -31,6 +31,12 @@ def pushes() -> PushRegistry:
 
 
 @pytest.fixture
+def address(remote: Path) -> str:
+    """Return the address of the repository that these tests look into and damage."""
+    return f"file://{remote}"
+
+
+@pytest.fixture
 def pushing(pushes: PushRegistry, root: Root, address: str) -> JobPusher:
     return pushes.for_job(root, "job", address)
 
