@@ -168,7 +168,7 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
 
 
 def _plain_prompt(snapshot: Snapshot, correction: str | None) -> str:
-    """Return what a plain agent is told last: its task again in place of a correction, and after
+    """Return what a plain agent reads last: its task again in place of a correction, and after
     a refusal, whose words it would else write into its files.
     """
     if correction or _is_last_call_refused(snapshot):
