@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 from activities.job.conversation import Conversation, token_cache
 from activities.job.conversation_calls import ERROR_PREFIX
 from activities.job.deliverables import MAX_NAMED
@@ -136,6 +138,20 @@ def simple_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes
         _prompt_messages_key(model),
         sent,
     )
+
+
+def read_prompt_tools(body: bytes, model: ModelConfig) -> list[dict[str, Any]]:
+    """Return the tools that a request offers, as they stand in it.
+
+    They come before the conversation. Parsing that too would cost more with each turn.
+    """
+    before, _, _ = body.partition(b',"%b":[' % _prompt_messages_key(model))
+    try:
+        request = from_json(before + b"}")
+    except ValueError:  # A schema has the same words, or there is no conversation.
+        request = from_json(body)
+    tools: list[dict[str, Any]] = request.get("tools") or []
+    return tools
 
 
 def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
