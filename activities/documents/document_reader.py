@@ -57,6 +57,8 @@ _MAIL = re.compile(
     re.IGNORECASE,
 )
 _MARKDOWN_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
+_PROGRAM_ERRORS = (NameError, ImportError, AttributeError, TypeError, AssertionError)
+"""What a fault of a program raises, and a parser now and then on damaged bytes."""
 
 
 def read_document(name: str, data: bytes) -> ReadingResult:
@@ -82,8 +84,12 @@ def read_document(name: str, data: bytes) -> ReadingResult:
     except Exception as error:  # A parser may raise anything on foreign bytes.
         if _is_reader_out_of_memory(error):
             raise MemoryError from error
+        words = document_error_line(error)
         raise DocumentError(
-            f"{name}: the file is broken ({document_error_line(error)}); get an intact copy"
+            f"{name}: it cannot be read ({type(error).__name__}: {words}); it may be broken, or "
+            "its reader has a fault: get another copy, or save it as text"
+            if isinstance(error, _PROGRAM_ERRORS)
+            else f"{name}: the file is broken ({words}); get an intact copy"
         ) from error
     pages = [replace(page, text=_clean_document_text(page.text)) for page in reading.pages]
     if not any(page.text.strip() for page in pages):

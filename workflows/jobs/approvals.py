@@ -166,7 +166,9 @@ def approval_decision_words(approval: Approval) -> tuple[str, str]:
     named = approval.named_arguments
     reason = "" if approval.expired else approval.reason
     did = f"{'approved' if approval.approved else 'denied'} {approval.tool}"
-    return did, ". ".join(filter(None, [named, reason and f"Reason: {reason}"]))
+    if not reason:
+        return did, named
+    return did, f"{as_sentence(named)} Reason: {reason}" if named else f"Reason: {reason}"
 
 
 def _record_approval_decision(job: JobRecord, approval: Approval, now: float) -> None:

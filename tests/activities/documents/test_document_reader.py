@@ -15,6 +15,7 @@ from docx.oxml.ns import nsdecls
 from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
+from activities.documents import document_reader
 from activities.documents.document_reader import detect_document_kind
 from activities.documents.pages import (
     DocumentError,
@@ -299,6 +300,12 @@ def test_what_cannot_be_read_is_said_in_one_line(name, data, reason):
     assert message.startswith(f"{name}: ")
     assert reason in message
     assert "\n" not in message
+
+
+def test_a_fault_of_a_reader_is_not_called_one_of_the_file(monkeypatch):
+    monkeypatch.delattr(document_reader, "_run_reader")
+    with pytest.raises(DocumentError, match=r"^a\.md: it cannot be read \(NameError: .*a fault"):
+        read_document_pages("a.md", b"# A")
 
 
 def test_every_truncation_of_a_pdf_is_a_document_error_or_pages(real):
