@@ -66,6 +66,8 @@ class Row:
     """Whether only pages show it."""
     is_quoted: bool = False
     """Whether it is somebody's text, to be shown verbatim."""
+    is_progress: bool = False
+    """Whether it says what happens, and asks nobody for anything."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def needs_section(status: Status, *more: str) -> Section:
         *text_rows(status.error, wait_line(waiting, status.waiting_for)),
         *about,
         *text_rows(*more, *(f"retrying {text}" for text in status.retrying)),
-        *text_rows(*map(_under_way_line, status.under_way)),
+        *(Row(_under_way_line(each), is_progress=True) for each in status.under_way),
     ]
     return Section("needs", rows=tuple(rows))
 

@@ -20,7 +20,7 @@ from protocol.endings import JobResult
 from protocol.notices import Notice
 from protocol.project_units import Attempt
 from protocol.proof import Proof
-from protocol.status import ItemStatus, JobStatus, ProjectStatus, ProjectUnit
+from protocol.status import ItemStatus, JobStatus, ProjectStatus, ProjectUnit, UnderWay
 from tests.cli.report.samples import NOON, bar, phase, report
 from tests.soak import patient
 
@@ -200,3 +200,12 @@ def test_what_needs_a_person_result_and_scope_come_before_figures() -> None:
     order = ["waiting (budget)", "Written.", "output/tea.md", "Unresolved", "Cover"]
     places = [page.index(words) for words in [*order, "Figures", "Phases", "Notices"]]
     assert places == sorted(places)
+
+
+def test_what_only_happens_is_not_marked_as_asking_for_a_person() -> None:
+    happens = [UnderWay(activity="model_call", since="", seconds=3)]
+    page = render_html_page(report(status=JobStatus(status="running", under_way=happens)))
+    assert "model call under way for 0:00:03" in page
+    assert 'class="note warn"' not in page
+    stands = JobStatus(status="running", error="no disk", under_way=happens)
+    assert 'class="note warn"' in render_html_page(report(status=stands))
