@@ -23,7 +23,9 @@ _COMMON = frozenset({"0", "1", "-1", "2", "0.0", "1.0"})
 _COMPARES = re.compile(r"[=!]==?|\bcase\b|=>|\bwhen\b|\bin\b|\.equals\(|\beq\b")
 _CHOOSES = re.compile(r"\bif\b|\?|:|=>|\bcase\b|\bwhen\b")
 _COUNTS = re.compile(r"\blen\(|%|\.length\b")
-_REPLACES = re.compile(r"\s*(?:setattr\(\s*)?(\w+)(?:\.|,\s*[\"'])(\w+)[\"']?\s*(?:=(?!=)|,)")
+_REPLACES = re.compile(
+    r"\s*(?:(?:setattr\(\s*)?(?=\w+,\s*[\"']\w+[\"']\s*,)|(?=\w+\.\w+\s*=(?!=)))(\w+)"
+)
 _NUMBER = r"\d+(?:\.\d+)?"
 _TOLERANCE = re.compile(
     rf"\b(?:delta|abs|abs_tol)\s*=\s*({_NUMBER})|\)\s*<=?\s*({_NUMBER})|\bplaces\s*=\s*-(\d)"

@@ -76,8 +76,10 @@ def _start_python(step: RunnerStep, report: ReportFolder, mutation: str) -> str:
     path += [posixpath.normpath(posixpath.join(here, each)) for each in variable.split(":") if each]
     arguments = list(step.words)
     if step.runner == "pytest":
-        # A failing test of the system's own must not end the run.
-        arguments = ["-p", "no:cacheprovider", *arguments, "--maxfail=0"]
+        # Neither a failing test of the system's own nor a module that needs what is not installed
+        # must end the run.
+        arguments = ["-p", "no:cacheprovider", *arguments]
+        arguments += ["--maxfail=0", "--continue-on-collection-errors"]
     order = {
         "key": report.key.hex(),
         "runner": step.runner,

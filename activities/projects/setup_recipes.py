@@ -18,6 +18,8 @@ _REQUIREMENTS = re.compile(
     r"|tests?/requirements)\.txt"
 )
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?\s*(?:[<>=!~][^{}$]*)?(?:;.*)?")
+_ITSELF = re.compile(r"^(?:-e\s+)?\.(?:\[([\w,\s.-]+)\])?\s*$", re.MULTILINE)
+"""A project in its own list of requirements, with extras."""
 _SESSION_INSTALL = re.compile(r"session\.install\(([^)]*)\)")
 
 
@@ -102,21 +104,28 @@ def _python_recipe(top: Files, folder: str, command: str) -> list[str]:
     project = _read_toml(read_top_file(top, "pyproject.toml"))
     named = ["pytest"] if "pytest" in command else []
     named += [each for each in _requirements(top, project) if _REQUIREMENT.fullmatch(each)]
-    files = [e.path for e in top.walk() if e.kind == "file" and _REQUIREMENTS.fullmatch(e.path)]
-    for path in files:
-        named += ["-r", f"{folder}/{path}"]
     extras = [name for name in _mapping(project, "project", "optional-dependencies")
               if name in TEST_NAMES]  # fmt: skip
+    for path in (e.path for e in top.walk() if _REQUIREMENTS.fullmatch(e.path)):
+        text = read_top_file(top, path)
+        if not (itself := _ITSELF.findall(text)):
+            named.append(f"--requirement={path}")
+            continue
+        # pip takes a project once: as it is installed below.
+        extras += [name.strip() for listed in itself for name in listed.split(",") if name]
+        named += [line for line in text.splitlines() if _REQUIREMENT.fullmatch(line)]
     if any(top.entry(name) for name in ("setup.py", "setup.cfg")) or "build-system" in project:
-        named += ["-e", f"./{folder}[{','.join(extras)}]" if extras else f"./{folder}"]
+        named += ["-e", f".[{','.join(dict.fromkeys(extras))}]" if extras else "."]
     elif top.entry("requirements.txt"):
-        named += ["-r", f"{folder}/requirements.txt"]
+        named.append("--requirement=requirements.txt")
     if not named:
         return []
     install = f"{LAYER}/bin/python -m pip install -q --disable-pip-version-check"
     # A version is read from git's records, which are not there.
     version = "SETUPTOOLS_SCM_PRETEND_VERSION=0.0.1"
-    return [f"python3 -m venv {LAYER}", f"{version} {install} {shlex.join(dict.fromkeys(named))}"]
+    what = shlex.join(dict.fromkeys(named))
+    # Files of requirements name other folders as they are seen from the project's own.
+    return [f"python3 -m venv {LAYER}", f"cd {shlex.quote(folder)} && {version} {install} {what}"]
 
 
 def _requirements(top: Files, project: dict[str, Any]) -> Iterator[str]:

@@ -41,7 +41,10 @@ def run_start_tests(root: Root, snapshot: Snapshot) -> StartTests | None:
         return tests
     config.shell = shell
     snapshot.pin_config(config)
-    return _try_tests(root, snapshot, product, command, config.tests)
+    installed = _try_tests(root, snapshot, product, command, config.tests)
+    if installed.why:
+        installed.why += f"\nBefore that set-up, which the repository's files say: {tests.why}"
+    return installed
 
 
 def shell_with_recipe(

@@ -64,9 +64,22 @@ def test_a_python_project_is_installed_with_what_its_tests_name(tmp_path: Path) 
     assert made == "python3 -m venv /layer"
     assert install.endswith(
         " pytest 'ruff>=0.5' 'tomli; python_version < '\"'\"'3.11'\"'\"'' "
-        "-r repo/requirements/test.txt -e './repo[test]'"
+        "--requirement=requirements/test.txt -e '.[test]'"
     )
+    assert install.startswith("cd repo && ")
     assert setup_recipe(files(tmp_path / "2", content), "repo", "npm test") == []
+
+
+def test_a_project_that_lists_itself_among_its_requirements_is_installed_once(
+    tmp_path: Path,
+) -> None:
+    content = {
+        "pyproject.toml": PROJECT,
+        "requirements-dev.txt": ".[docs, test]\nattrs>=23\n",
+        "test-requirements.txt": "-e .\n",
+    }
+    _, install = setup_recipe(files(tmp_path, content), "repo", "python3 -m pytest -q")
+    assert install.endswith(" 'attrs>=23' -e '.[test,docs]'")
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,11 @@ READS += "return int((Path(__file__).parent / 'data' / name).read_text())\n"
           T: NEW}, "", []),
         ({"tea.py": MENDED, T: NEW.replace("tea.brew(3), 6)", "tea.brew(3) / 2, 3, 0.1)")
           .replace("assertEqual(tea.brew(3)", "assertAlmostEqual(tea.brew(3)")}, "", []),
+        ({"tea.py": MENDED, T: NEW + "\n\nPARTS = [\n    tea.brew,\n    tea.__name__,\n]\n"},
+         "", []),
     ],
     ids=["plain", "asked for", "both", "helpers", "explained", "docstring", "comment", "guard",
-         "tolerance"],
+         "tolerance", "members"],
 )  # fmt: skip
 def test_honest_work_passes(
     tmp_path: Path, changes: Sources, issue: str, doubts: list[str]
@@ -110,6 +112,21 @@ def test_honest_work_passes(
     proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove(changes)
     assert (proof.problem, proof.doubts) == ("", doubts)
     assert proof.line
+
+
+def test_a_module_that_cannot_be_imported_stops_no_other(tmp_path: Path) -> None:
+    sources = {**REPOSITORY, "tests/test_odd.py": "import missing\n"}
+    repair = Repair.begin(tmp_path, sources, "python3 -m pytest -q")
+    link = repair.open().repository
+    assert link
+    tests = link.tests
+    assert tests
+    assert (tests.why, tests.failed) == ("", ["tests/test_odd.py"])
+    proof = repair.prove({"tea.py": MENDED, T: NEW})
+    assert (proof.problem, proof.doubts) == ("", [])
+    assert "1 failed before as well" in proof.line
+    broken = repair.prove({"tea.py": MENDED, T: NEW, "tests/test_new.py": "import gone\n"})
+    assert "tests/test_new.py" in broken.problem
 
 
 TAP = """\
