@@ -192,11 +192,11 @@ def _branch_phase_story(before: Snapshot, after: Snapshot) -> str:
 
 
 def completed_branch_story(snapshot: Snapshot, call: int | None) -> str:
+    """Return the text of the commit that closes a job; its notes are for people, and no part."""
     if call is None:
         return ""
     arguments = REGISTRY["job_complete"].parse(snapshot.tool_call(call)["function"]["arguments"])
-    summary, notes = str(arguments["summary"]), str(arguments.get("notes") or "")
-    return "\n\n".join(filter(None, [summary.strip(), notes.strip()]))
+    return str(arguments["summary"]).strip()
 
 
 def unfinished_branch_story(job: str, words: Sequence[str]) -> str:

@@ -41,7 +41,8 @@ def read_file(
     """Read a text file, with line numbers.
 
     Shows `limit` lines from line `offset`. The header says how many lines there are; read on
-    with a larger offset, and with a larger column in a line too long to be shown whole.
+    with a larger offset, and with a larger column in a line too long to be shown whole. More than
+    20,000 characters (by default) are cut in the middle: read long files in parts, side by side.
     """
     lines = split_lines(_read_file_text(context.files, path))
     context.note_read(path)

@@ -30,7 +30,8 @@ from protocol.short_text import first_few
 
 FOLDER = "commands/"
 LOG = f"{FOLDER}log.jsonl"
-SHOWN_CHARACTERS = 8000
+OUTPUT_SHARE = 0.9
+"""Of `limits.result_characters`, for what a command prints; the rest is for notes."""
 """Characters of output in a result; a few screens of text."""
 END_CHARACTERS = 200
 """Characters kept from the output's end; test runners summarise there."""
@@ -160,7 +161,8 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
     if put_back:
         back = first_few(put_back, MAX_NAMED)
         notes = [*notes, f"Put back as they were, since they are not yours to write: {back}"]
-    after, path = _store_command_output(context, after, ended)
+    most = int(OUTPUT_SHARE * context.config.limits.result_characters)
+    after, path = _store_command_output(context, after, ended, most)
     entry = {
         "step": context.state.step,
         "phase": context.state.phase.number,
@@ -173,13 +175,14 @@ def _run_sandboxed(context: ToolContext, command: str, seconds: int) -> tuple[st
     }
     log = after.read(LOG) if after.entry(LOG) else b""
     after = after.write(LOG, log + json.dumps(entry, ensure_ascii=False).encode() + b"\n")
-    return _command_result_text(ended, path, notes), after
+    return _command_result_text(ended, most, path, notes), after
 
 
 def _store_command_output(
-    context: ToolContext, files: Files, ended: sandbox.CommandResult
+    context: ToolContext, files: Files, ended: sandbox.CommandResult, most: int
 ) -> tuple[Files, str]:
-    if len(ended.output) <= SHOWN_CHARACTERS:
+    """Keep output of more than `most` characters in a file; return its path."""
+    if len(ended.output) <= most:
         return files, ""
     step = context.state.step
     names = [f"{FOLDER}{step:06d}.txt", *(f"{FOLDER}{step:06d}-{n}.txt" for n in range(2, 1000))]
@@ -187,12 +190,12 @@ def _store_command_output(
     return files.write(path, ended.output.encode()), path
 
 
-def _command_result_text(ended: sandbox.CommandResult, path: str, notes: list[str]) -> str:
+def _command_result_text(
+    ended: sandbox.CommandResult, most: int, path: str, notes: list[str]
+) -> str:
     head = f"Ended: {ended.trouble}." if ended.trouble else f"Exit code {ended.exit_code}."
     text = ended.output
     if path:
-        text = cut_middle(
-            text, SHOWN_CHARACTERS, f"[{{gone}} characters left out; all of it: {path}]"
-        )
+        text = cut_middle(text, most, f"[{{gone}} characters left out; all of it: {path}]")
     body = f"\n{text.rstrip()}" if text.strip() else " No output."
     return head + body + "".join(f"\n[{note}]" for note in notes[:MAX_NAMED])
