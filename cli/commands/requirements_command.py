@@ -58,7 +58,9 @@ def requirements(
         bool, typer.Option("--withdrawn", help="Include withdrawn requirements.")
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number.")] = MOST,
-    format: Annotated[Format, typer.Option(help="Format of an export.")] = "csv",
+    format: Annotated[
+        Format | None, typer.Option(help="Format of an export; csv if left out.")
+    ] = None,
     to: Annotated[Path | None, typer.Option(help="File for an export.", show_default=False)] = None,
     reason: Annotated[
         str, typer.Option(help="Reason of a review, withdrawal or restoration, stored with it.")
@@ -78,6 +80,8 @@ def requirements(
     accepted, it is a draft and has to be judged again. Needs no server.
     """
     names = what or []
+    if action != "export" and (given := "--format" if format else "--to" if to else ""):
+        raise UserError(f"{given} belongs to an export: `starter.py requirements export {given} …`")
     if action == "show":
         return _show_requirements(_require_requirement_names(action, names), json=json)
     if action == "diff":
@@ -95,7 +99,7 @@ def requirements(
         entries = rank_requirements(" ".join(names), entries)
     entries = entries[:limit]
     if action == "export":
-        return _export_requirements(entries, format, to, document)
+        return _export_requirements(entries, format or "csv", to, document)
     return _print_requirements(entries, json=json)
 
 

@@ -8,7 +8,7 @@ from cli.report.report_content import MOST_LISTED, Kind, RefusalLine
 _REFUSERS: dict[str, tuple[Kind, str]] = {
     "completion": ("gate", "completion gate"),
     "contract": ("gate", "contract"),
-    "held back": ("gate", "a call before it that failed"),
+    "held back": ("gate", "a call before it that failed or that nobody had read"),
     "judge": ("gate", "judge"),
     "nobody": ("person", "nobody in time"),
     "person": ("person", "a person"),

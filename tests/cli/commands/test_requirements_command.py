@@ -161,6 +161,8 @@ def test_what_was_withdrawn_by_mistake_is_restored_to_be_judged_anew(
         ("search", "give the words to look for"),
         ("list policy/REQ-001", "takes no names"),
         ("export --format xml", "xml"),
+        ("--format html", "--format belongs to an export"),
+        ("list --to a.csv", "--to belongs to an export"),
     ],
 )
 def test_mistakes_are_told(root: Root, offline: Starter, arguments: str, expected: str) -> None:

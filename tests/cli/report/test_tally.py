@@ -68,7 +68,11 @@ async def test_a_job_that_went_astray_tells_where() -> None:
     [
         (call("todo_complete", refused_by="phase end"), "gate", "phase gate"),
         (call("todo_complete", refused_by="judge"), "gate", "judge"),
-        (call("todo_complete", refused_by="held back"), "gate", "a call before it that failed"),
+        (
+            call("todo_complete", refused_by="held back"),
+            "gate",
+            "a call before it that failed or that nobody had read",
+        ),
         (call("job_complete", refused_by="completion"), "gate", "completion gate"),
         (call("job_complete", refused_by="review"), "gate", "review"),
         (call("todo_rewind", refused_by="gate"), "gate", "gate of todo_rewind"),
