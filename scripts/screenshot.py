@@ -1,8 +1,8 @@
-"""Takes pictures of a job in progress for the documentation: `make screenshot`.
+"""Takes the pictures of the documentation: `make screenshot`.
 
-It shows the job in Temporal's Web UI, in a terminal and in its report. Server, worker and job are
-real; the job is slowed down so that it is still running. Needs a Chromium on PATH and the package
-playwright.
+It shows a job in progress in Temporal's Web UI, in a terminal and in its report, then the document
+that it has marked, and a project. Server, worker and jobs are real; the model is slowed down so
+that the job is still running. Needs a Chromium on PATH and the package playwright.
 """
 
 import asyncio
@@ -13,20 +13,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI
-from playwright.async_api import async_playwright
+from playwright.async_api import Page, async_playwright
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle
 
 from activities.activity_catalogue import all_activities
 from cli.demo import DOCUMENT, INSTRUCTIONS
+from cli.output import FAILED, OK
 from cli.report.html_page import render_html_page as report_page
 from cli.report.report_builder import build_report
 from cli.start.job_input import job_input
@@ -40,6 +42,7 @@ from rehearsal import RehearsalTransport, rehearse
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 JOB = "records-policy"
+PROJECT = "measures"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1440, "height": 1100}
 SETTLED_MILLISECONDS = 2000
@@ -74,9 +77,23 @@ async def take_pictures() -> None:
                 frame = await asyncio.to_thread(_capture_watch_frame, running.address)
                 terminal.write_text(_terminal_screenshot_html(frame))
                 await _take_screenshots(browser, f"{link}/{run}", report, terminal)
-                await handle.signal("cancel", {"reason": "the pictures are taken"})
-                with suppress(WorkflowFailureError):
-                    await handle.result()
+                await handle.result()
+                marked = await _run_starter(
+                    running.address,
+                    "requirements",
+                    "export",
+                    "--document",
+                    DOCUMENT.name,
+                    "--format",
+                    "html",
+                )
+                await _take_page_screenshot(browser, marked, "marked-document")
+                await _run_starter(
+                    running.address, "project", "examples/projects/features.yaml",
+                    "--id", PROJECT, "--wait",
+                )  # fmt: skip
+                project = report_page(await build_report(running.client, PROJECT))
+                await _take_page_screenshot(browser, project, "project")
 
 
 def _slow_screenshot_model() -> AsyncOpenAI:
@@ -128,20 +145,52 @@ def _capture_watch_frame(server: str) -> str:
     return f"$ starter watch {JOB}\n╭{frame}╯"
 
 
+async def _run_starter(server: str, *arguments: str) -> str:
+    """Run `starter.py` and return what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "starter.py",
+        *arguments,
+        cwd=IMAGES.parent.parent,
+        env=os.environ | {"TEMPORAL_ADDRESS": server},
+        stdout=subprocess.PIPE,
+    )
+    shown, _ = await process.communicate()
+    # The rehearsal model cannot make one of the project's features, which the picture shows.
+    if process.returncode not in (OK, FAILED):
+        sys.exit(f"starter.py {' '.join(arguments)} ended with {process.returncode}")
+    return shown.decode()
+
+
 def _terminal_screenshot_html(frame: str) -> str:
     console = Console(record=True, width=TERMINAL_COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(frame))
     return console.export_html(theme=MONOKAI, code_format=TERMINAL_PAGE, inline_styles=True)
 
 
-async def _take_screenshots(browser: str, job: str, report: Path, terminal: Path) -> None:
+@asynccontextmanager
+async def _open_browser_page(browser: str) -> AsyncIterator[Page]:
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(
             # The browser's sandbox refuses to run as root, as in containers.
             executable_path=browser,
             chromium_sandbox=os.getuid() != 0,
         )
-        page = await chromium.new_page(viewport=SIZE)
+        yield await chromium.new_page(viewport=SIZE)
+        await chromium.close()
+
+
+async def _take_page_screenshot(browser: str, html: str, name: str) -> None:
+    async with _open_browser_page(browser) as page:
+        await page.set_viewport_size({"width": 1060, "height": 1060})
+        await page.set_content(html)
+        # Of a marked document, what is marked; the first is in the legend.
+        await page.evaluate("document.querySelectorAll('mark')[1]?.scrollIntoView()")
+        await page.screenshot(path=IMAGES / f"{name}.png")
+
+
+async def _take_screenshots(browser: str, job: str, report: Path, terminal: Path) -> None:
+    async with _open_browser_page(browser) as page:
         await page.goto(f"{job}/user-metadata", wait_until="domcontentloaded")
         # The UI shows Markdown in a frame.
         await page.frame_locator("iframe").get_by_text("tactical").first.wait_for()
@@ -160,7 +209,6 @@ async def _take_screenshots(browser: str, job: str, report: Path, terminal: Path
         await page.screenshot(path=IMAGES / "report.png")
         await page.goto(terminal.as_uri())
         await page.locator("pre").screenshot(path=IMAGES / "terminal.png")
-        await chromium.close()
 
 
 if __name__ == "__main__":
