@@ -16,6 +16,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id
+from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.failures import typed_failure
@@ -26,8 +27,6 @@ from activities.stores.store_errors import StoreRejectedError, StoreUnavailableE
 from config.schema.model_settings import ModelConfig
 from protocol.usage import Usage
 
-REFUSED_SECONDS = 10.0
-"""How long nobody asks after a 429 that names no time."""
 STORE_SECONDS = 10.0
 LOOK_SECONDS = 2.0
 """How long the first call to an endpoint may look for what other workers have learned of it."""
@@ -96,17 +95,19 @@ class EndpointQuota:
         key, cause = _turn_key(model, body), error.__cause__
         if cause is None:
             return
-        seen, delay = self._seen[key.endpoint], error.next_retry_delay
-        is_refusal = isinstance(cause, openai.RateLimitError) and error.type == "Endpoint"
-        if isinstance(cause, openai.RateLimitError) and is_refusal:
-            self.note_headers(model, cause.response.headers)
+        seen = self._seen[key.endpoint]
+        refusal = cause if isinstance(cause, openai.RateLimitError) else None
+        # An empty account and a request that is too long say nothing of a quota.
+        if refusal and error.type == "Endpoint":
+            self.note_headers(model, refusal.response.headers)
             seen.count_sent(-1)
             seen.has_learned = True
-        seconds = delay.total_seconds() if delay else REFUSED_SECONDS
 
         def give_up(turns: EndpointTurns) -> None:
-            if is_refusal:
-                turns.note_refusal(key, seconds, seen.sent)
+            if refusal and error.type == "Endpoint":
+                headers = refusal.response.headers
+                wait = named_wait_seconds(headers, refusal.body, str(refusal))
+                turns.note_refusal(key, wait, seen.sent)
             turns.settle(key, None)
 
         if self._has_quota(model, key.endpoint):

@@ -238,16 +238,16 @@ class EndpointTurns:
     def note_limits(self, limits: NamedLimits) -> None:
         self.learned.note_limits(limits, self.now)
 
-    def note_refusal(self, key: TurnKey, seconds: float, sent: float) -> None:
-        """Let nobody begin before so many seconds after a 429, and calls be further apart.
+    def note_refusal(self, key: TurnKey, seconds: float | None, sent: float) -> None:
+        """Let nobody begin for a time after a 429, and calls be further apart.
 
         Args:
-            seconds: What the endpoint wants.
+            seconds: How long, as the endpoint says; None if it does not say.
             sent: Requests of the last minute that this worker knows of.
         """
         turn = self.connection.execute(_FIND_TURN, key.row).first()
         pause = self.learned.note_refusal(self.now, turn.at if turn else None, sent)
-        free = self.now + max(seconds, pause)
+        free = self.now + (pause if seconds is None else seconds)
         self.schedule.requests_at = max(self.schedule.requests_at, free)
 
     def _enqueue(self, key: TurnKey, size: int) -> float:

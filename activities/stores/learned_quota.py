@@ -17,8 +17,8 @@ FORGOTTEN_SECONDS = 3600.0
 LEAST_RATE, LEAST_SHARE = 1.0, 0.1
 """Requests a minute, and share of the limits that the endpoint names, below which no refusal
 leads."""
-DECREASE = 0.9
-"""What a refusal leaves of the rate, or of the share."""
+DECREASE, NAMED_DECREASE = 0.9, 0.95
+"""What a refusal leaves of the rate, and of the share."""
 PAUSE_SECONDS = 10.0
 """Refusals within so long count as one."""
 GROWTH, FURTHER_GROWTH = 0.05, 0.2
@@ -144,7 +144,7 @@ class LearnedQuota(Data):
             self.rate += growth * minutes * self.refused_rate
 
     def note_refusal(self, now: float, turn: float | None, sent: float) -> float:
-        """Lower the rate after a 429; return for how many seconds nobody should ask at least.
+        """Lower the rate after a 429; return for how many seconds nobody should ask.
 
         Args:
             turn: When the refused call had its turn; None if it had none.
@@ -163,7 +163,7 @@ class LearnedQuota(Data):
     def _decrease(self, now: float, used: float) -> None:
         """Lower the share, or the rate: that which is kept, or what was used if far less."""
         if self.is_named:
-            self.share = max(LEAST_SHARE, DECREASE * self.share)
+            self.share = max(LEAST_SHARE, NAMED_DECREASE * self.share)
         elif (rate := self.rate if self.rate and used > self.rate / 2 else used) >= LEAST_RATE:
             self.rate, self.refused_rate = max(LEAST_RATE, DECREASE * rate), rate
         else:

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from datetime import timedelta
 
 import httpx2
 import openai
@@ -65,12 +64,11 @@ def test_a_turn_that_is_far_off_is_left_to_a_later_attempt(root: Root) -> None:
     assert 50 < caught.value.next_retry_delay.total_seconds() < 61
 
 
-def refused(headers: dict[str, str], seconds: float) -> ApplicationError:
+def refused(headers: dict[str, str]) -> ApplicationError:
     refusal = openai.RateLimitError(
         "slow down", response=httpx2.Response(429, request=REQUEST, headers=headers), body=None
     )
-    delay = timedelta(seconds=seconds)
-    failure = ApplicationError("slow down", type="Endpoint", next_retry_delay=delay)
+    failure = ApplicationError("slow down", type="Endpoint")
     failure.__cause__ = refusal
     return failure
 
@@ -82,7 +80,7 @@ def test_after_a_429_everybody_waits(root: Root) -> None:
         await quota.wait_for_turn(settings, b"one")
         await quota.note_reply(settings, b"one", Usage(prompt_tokens=10, completion_tokens=5))
         await quota.wait_for_turn(settings, b"two")
-        await quota.note_failure(settings, b"two", refused({}, 90))
+        await quota.note_failure(settings, b"two", refused({"retry-after": "90"}))
 
     asyncio.run(environment().run(ask_and_be_refused))
     with pytest.raises(ApplicationError, match=r"comes in (89|90) s"):
@@ -95,7 +93,7 @@ def test_a_429_without_a_set_quota_teaches_other_workers_too(root: Root) -> None
     async def ask_and_be_refused() -> None:
         for body in (b"one", b"two", b"three"):
             await quota.wait_for_turn(settings, body)
-        await quota.note_failure(settings, b"three", refused({}, 30))
+        await quota.note_failure(settings, b"three", refused({"retry-after": "30"}))
 
     asyncio.run(environment().run(ask_and_be_refused))
     with pytest.raises(ApplicationError, match=r"\(2 requests as learned a minute\) is in use"):

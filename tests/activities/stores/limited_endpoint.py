@@ -146,7 +146,7 @@ class Play:
             self.has_learned = self.has_learned or self.limits != NamedLimits() or not taken
             if not taken:
                 counted.refused += 1
-                self._turns(lambda turns: turns.note_refusal(key, 1.0, self.sent))
+                self._turns(lambda turns: turns.note_refusal(key, None, self.sent))
                 self._turns(lambda turns: turns.settle(key, None))
                 return self.now + 1.0, job, 0, 0
             self.sent = decayed_count(self.sent, self.now - self.sent_at) + 1

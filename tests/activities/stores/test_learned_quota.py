@@ -41,11 +41,11 @@ def test_a_refusal_lowers_the_limits_that_are_named_for_minutes() -> None:
     learned.note_limits(NamedLimits(240.0, 1_000.0), 100)
     learned.note_refusal(110, 105, sent=3)
     lowered = learned.fill(NOTHING)
-    assert (lowered.requests, lowered.tokens) == pytest.approx((216, 900))
-    for now in range(110, 171):
+    assert (lowered.requests, lowered.tokens) == pytest.approx((228, 950))
+    for now in range(110, 141):
         learned.note_waiting_turn(now)
-    assert learned.share == pytest.approx(0.95)
-    for now in range(171, 300):
+    assert learned.share == pytest.approx(0.975)
+    for now in range(141, 200):
         learned.note_waiting_turn(now)
     assert learned.fill(NOTHING) == Quota(240, 1_000)
 
