@@ -10,7 +10,6 @@ from activities.steps.cancel_start import cancel_start
 from activities.steps.check_approval import check_approval
 from activities.steps.close_job import close_job
 from activities.steps.compact import CompactActivity
-from activities.steps.digest import digest
 from activities.steps.find_checkpoint import find_checkpoint
 from activities.steps.forget import ForgetActivity
 from activities.steps.gate_facts import gate_facts
@@ -41,6 +40,7 @@ from activities.steps.tool_call import remote_tool_call_activity, tool_activitie
 from activities.steps.transition import TransitionActivity
 from activities.steps.watch_retries import watch_retries
 from activities.steps.watch_trial import watch_trial
+from activities.steps.write_digests import digest
 from activities.steps.write_error import write_error
 
 

@@ -142,7 +142,7 @@ def digest_times() -> set[str]:
 
 
 def agents_with_digest(digest: str) -> list[AgentConfig]:
-    """The agents of the worker whose jobs are told of at this time."""
+    """The agents of the worker whose digest is due at this time."""
     agents = _all_agents(SHIPPED)
     return [each for each in agents if each.notify and each.notify.digest == digest]
 

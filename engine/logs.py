@@ -73,7 +73,7 @@ def set_up_logging(otherwise: str = "WARNING", *, force: bool = False) -> None:
 def shorten_logged_failure(record: logging.LogRecord) -> bool:
     """Replace the traceback of an activity's typed failure by one line.
 
-    Such a failure says what is wrong and what to do. Where it was raised tells people nothing.
+    Such a failure says what is wrong and what to do. Where it was raised says nothing to people.
     """
     error = record.exc_info[1] if record.exc_info else None
     is_end = getattr(record, "__temporal_error_identifier", "") == "ActivityFailure"

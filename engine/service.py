@@ -70,7 +70,7 @@ def build_worker(
     return Worker(
         client,
         task_queue=task_queue or default_task_queue(),
-        # Commands tell by it whether all workers of a queue serve the same root.
+        # Commands know by it whether all workers of a queue serve the same root.
         identity=f"{client.identity}{ROOT_MARK}{root.id}" if root else None,
         workflows=job_workflows() if workflows is None else workflows,
         activities=activities,

@@ -1,6 +1,6 @@
 """The contract of a job: each statement with what was done for it and what the review found.
 
-`activities.acceptance.contract` builds the rows; results, reports and people's views show them.
+`activities.acceptance.contract_rows` builds them; results, reports and people's views show them.
 """
 
 from collections.abc import Sequence

@@ -16,7 +16,7 @@ class DigestMark(Reply):
     spent: dict[str, Spend] = Field(default_factory=dict)
     """What each open job had spent by then."""
     ended: list[str] = Field(default_factory=list)
-    """The runs that it told the end of."""
+    """The runs whose end it reported."""
 
 
 class DigestRequest(Data):

@@ -36,7 +36,7 @@ class Remark(Data):
     by: str = ""
     phase: int = 0
     unit: str = ""
-    """The unit of a project whose jobs are told; empty for all."""
+    """The unit of a project whose jobs hear it; empty for all."""
 
     @property
     def line(self) -> str:

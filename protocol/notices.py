@@ -32,7 +32,7 @@ class Notice(Data):
 
     text: str
     topic: Topic = ""
-    """What it is about, as far as programs tell such notices from others."""
+    """What it is about, as far as programs distinguish such notices."""
     signal: str = ""
     step: int = 0
     """The step at which it happened; 0 for none in particular."""

@@ -44,7 +44,7 @@ SectionName = Literal[
     "notices",
     "report",
 ]
-"""`report` is what only the report tells."""
+"""`report` is what only the report shows."""
 
 
 def mark(status: str) -> str:

@@ -20,8 +20,8 @@ from protocol.outline import (
     usage_line,
     wait_line,
 )
-from protocol.project import Attempt, PersonWait
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import Attempt, PersonWait
 from protocol.proof import Proof
 from protocol.short_text import (
     count_noun,

@@ -11,7 +11,8 @@ from protocol.limits import Budget
 from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.payloads import ReceivedSignal
-from protocol.project import (
+from protocol.project_start import ProjectStart
+from protocol.project_units import (
     EndedJob,
     Feature,
     Group,
@@ -22,7 +23,6 @@ from protocol.project import (
     Stage,
     Unit,
 )
-from protocol.project_start import ProjectStart
 from protocol.repository_start import PinnedSource
 from protocol.scope_ledger import ScopeItem
 from protocol.trace_requests import Trace

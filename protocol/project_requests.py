@@ -9,8 +9,8 @@ from protocol.data_model import Data
 from protocol.handoffs import Handoff
 from protocol.notices import Notice
 from protocol.notification_requests import Notifying
-from protocol.project import ProjectResult
 from protocol.project_start import FormName, ProjectStart
+from protocol.project_units import ProjectResult
 from protocol.proof import Proof
 from protocol.publishing import Publish
 from protocol.repository_start import PinnedSource

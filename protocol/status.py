@@ -13,8 +13,8 @@ from protocol.job_record import Approval, Clarification
 from protocol.job_state import JobState
 from protocol.notices import Notice, PersonAct
 from protocol.phase import Phase
-from protocol.project import Attempt, JobSummary, PersonWait, ProjectResult
 from protocol.project_start import FormName
+from protocol.project_units import Attempt, JobSummary, PersonWait, ProjectResult
 from protocol.proof import Proof
 from protocol.repository_start import PinnedSource
 from protocol.scope_ledger import ScopeItem, scope_counts

@@ -117,7 +117,7 @@ def plan_validation() -> RehearsalPlan:
         head,
         [
             _validation_rounds_phase(1),
-            RehearsalPlanPhase("Output", "The decisions are told.", output),
+            RehearsalPlanPhase("Output", "The decisions are listed.", output),
         ],
     )
 

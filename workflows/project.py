@@ -21,10 +21,10 @@ from protocol.payload_reading import (
     read_project_signal_payload,
     read_start_payload,
 )
-from protocol.project import BRIEF, ChildReport
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ProjectPrepareRequest
 from protocol.project_start import ProjectStart
+from protocol.project_units import BRIEF, ChildReport
 from protocol.short_text import text_title_line
 from protocol.waiting import WaitState
 from workflows.jobs.start_procedure import StartProcedure

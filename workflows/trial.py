@@ -139,7 +139,7 @@ class Trial:
         return ""
 
     async def _take_signal(self, signal: str, values: tuple[Any, ...]) -> PersonAct:
-        """Apply a signal; people are told what came of it."""
+        """Apply a signal; people read what came of it."""
         try:
             received = self._read_signal(signal, values)
         except InvalidPayload as refusal:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from activities.acceptance.quotes import fold_quote
+from activities.acceptance.reviewer_quotes import fold_quote
 from protocol.contract import numbered_statements
 from protocol.scope_ledger import ScopeItem, Statement
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from activities.acceptance.quotes import QuotedWork
+from activities.acceptance.reviewer_quotes import QuotedWork
 from activities.checkpoints import FileEntry, FilesError, PathRefused
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.job.snapshot import Snapshot

@@ -197,7 +197,7 @@ def check_sandbox(config: ShellConfig) -> None:
 def _hidden_python(folder: Path, visible: Sequence[Path]) -> Path | None:
     """Return where the links of a virtual environment's `python3` lead out of what is visible.
 
-    The shell would take the next `python3` on PATH, and nobody be told why packages are missing.
+    The shell would take the next `python3` on PATH, and nobody would know why packages are missing.
     A folder on the way may be a link as well: that of uv names the minor version of a Python.
     """
     path = folder / "python3"

@@ -57,7 +57,7 @@ FORGOTTEN = (
 )
 TOO_LONG = (
     "{server} worked on its task for more than {seconds:,} s (mcp.{server}.task_seconds) and was "
-    "told to stop. What it has done so far may stay: check before you call it again."
+    "asked to stop. What it has done so far may stay: check before you call it again."
 )
 STOPPED = (
     "{server} has stopped the task{said}. What it did until then may stay: check before you call "

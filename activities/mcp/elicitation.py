@@ -23,7 +23,7 @@ MOST = 1500
 """Longest question, in characters: it goes into history, and onto a person's screen."""
 NO = ("decline", "no", "nein")
 YES = ("accept", "yes", "ok", "done", "ja")
-NOBODY = "none: the server is told that nobody answered"
+NOBODY = "none: the server hears that nobody answered"
 
 
 class Misread(Refusal):

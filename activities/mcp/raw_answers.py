@@ -11,13 +11,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Self
 
-from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCRequest, JSONRPCResponse, TextContent, Tool
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from activities.mcp.transport import CALL_PROGRESS, CallProgress, ForwardingTransportStream
+from activities.mcp.transport import (
+    CALL_PROGRESS,
+    CallProgress,
+    ForwardingTransportStream,
+    ReadStream,
+    TransportStreams,
+    WriteStream,
+)
 from activities.redaction.secrets import redact
 from protocol.short_text import one_line
 from protocol.validation_errors import first_validation_errors
@@ -53,10 +59,10 @@ async def record_raw_answers(
         )
 
 
-class _RawCallWriter(ForwardingTransportStream[WriteStream[SessionMessage]]):
+class _RawCallWriter(ForwardingTransportStream[WriteStream]):
     def __init__(
         self,
-        inner: WriteStream[SessionMessage],
+        inner: WriteStream,
         waiting: dict[str | int, CallProgress],
         listing: set[str | int],
     ) -> None:
@@ -76,10 +82,10 @@ class _RawCallWriter(ForwardingTransportStream[WriteStream[SessionMessage]]):
         await self._inner.send(item)
 
 
-class _RawAnswerReader(ForwardingTransportStream[ReadStream[SessionMessage | Exception]]):
+class _RawAnswerReader(ForwardingTransportStream[ReadStream]):
     def __init__(
         self,
-        inner: ReadStream[SessionMessage | Exception],
+        inner: ReadStream,
         waiting: dict[str | int, CallProgress],
         listing: set[str | int],
         mend_page: MendPage,

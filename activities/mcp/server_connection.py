@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from mcp import Client, MCPError
-from mcp.client._transport import TransportStreams
 from mcp.client.session import ClientRequestContext
 from mcp.types import (
     CallToolResult,
@@ -34,6 +33,7 @@ from activities.mcp.transport import (
     UNEXPLAINED,
     CallProgress,
     StderrTail,
+    TransportStreams,
     open_http_transport,
     open_process_transport,
 )

@@ -9,12 +9,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import anyio
 import httpx2
 from mcp import StdioServerParameters, stdio_client
-from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
@@ -29,7 +28,37 @@ LAST_WORDS = 2000
 CONNECT_SECONDS = 10
 UNEXPLAINED = "Server returned an error response"
 """The client's wording of an HTTP status without a protocol message."""
-Inner = TypeVar("Inner", ReadStream[SessionMessage | Exception], WriteStream[SessionMessage])
+
+
+class TransportStream(Protocol):
+    """What a client asks of a stream in either direction."""
+
+    async def aclose(self) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None: ...
+
+
+class ReadStream(TransportStream, Protocol):
+    """What comes from a server."""
+
+    async def receive(self) -> SessionMessage | Exception: ...
+    def __aiter__(self) -> "ReadStream": ...
+    async def __anext__(self) -> SessionMessage | Exception: ...
+
+
+class WriteStream(TransportStream, Protocol):
+    """What goes to a server."""
+
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+
+TransportStreams = tuple[ReadStream, WriteStream]
+Inner = TypeVar("Inner", bound=TransportStream)
 
 
 @dataclass
@@ -106,11 +135,10 @@ class ForwardingTransportStream(Generic[Inner]):
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
-        suppressed: bool | None = await self._inner.__aexit__(exc_type, exc_val, exc_tb)
-        return suppressed
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
 
 
-class _WatchedTransportStream(ForwardingTransportStream[WriteStream[SessionMessage]]):
+class _WatchedTransportStream(ForwardingTransportStream[WriteStream]):
     """A stream to the server that records when a call's message is taken from it."""
 
     async def send(self, item: SessionMessage, /) -> None:

@@ -56,30 +56,30 @@ def assemble_call_pieces(pieces: Sequence[Piece], tools: ToolNames) -> list[Read
 
 
 def convert_pieces_to_calls(pieces: Iterable[Piece]) -> list[ReadCall]:
-    """Return the calls of an unstreamed reply, in which each piece tells of one call."""
+    """Return the calls of an unstreamed reply, in which each piece is of one call."""
     reports = [
         (piece.id, ReadCall(piece.name, json_arguments_object(piece.arguments), piece.extra))
         for piece in pieces
     ]
-    return _drop_calls_told_twice(reports)
+    return _drop_repeated_calls(reports)
 
 
 def _finish_calls(calls: list[CallPieces]) -> list[ReadCall]:
-    told = [
+    reports = [
         (
             min(call.ids, default=""),
             ReadCall(call.name, EMPTY if call.text.is_empty else call.arguments, call.extra),
         )
         for call in calls
     ]
-    return _drop_calls_told_twice(told)
+    return _drop_repeated_calls(reports)
 
 
-def _drop_calls_told_twice(reports: list[tuple[str, ReadCall]]) -> list[ReadCall]:
+def _drop_repeated_calls(reports: list[tuple[str, ReadCall]]) -> list[ReadCall]:
     """Drop calls that only repeat another of their id; some endpoints give all the same id."""
     distinct: dict[tuple[str, str, str], ReadCall] = {}
     for place, (identity, call) in enumerate(reports):
-        # Without an id, only the place tells a call from an equal one.
+        # Without an id, only its place distinguishes a call from an equal one.
         key = identity or f"no id {place}", call.name, canonical_json_arguments(call.arguments)
         distinct.setdefault(key, call)
     filled = {(identity, name) for identity, name, arguments in distinct if arguments != EMPTY}

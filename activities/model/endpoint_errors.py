@@ -1,7 +1,7 @@
 """Errors of the model endpoint as failures of an activity: what helps, and whether to try again.
 
-A cause is told by all that came together: status, codes, words and form. The words are those of
-`endpoint_wordings`. What no rule knows is told as unknown, with the endpoint's own words.
+A cause is read from all that came together: status, codes, words and form. The words are those of
+`endpoint_wordings`. What no rule knows is called unknown, with the endpoint's own words.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 from activities.job.conversation import Conversation, token_cache
 from activities.job.conversation_calls import ERROR_PREFIX
 from activities.job.deliverables import MAX_NAMED
@@ -138,6 +140,20 @@ def simple_prompt_body(model: ModelConfig, system: str, user_text: str) -> bytes
     )
 
 
+def read_prompt_tools(body: bytes, model: ModelConfig) -> list[dict[str, Any]]:
+    """Return the tools that a request offers, as they stand in it.
+
+    They come before the conversation. Parsing that too would cost more with each turn.
+    """
+    before, _, _ = body.partition(b',"%b":[' % _prompt_messages_key(model))
+    try:
+        request = from_json(before + b"}")
+    except ValueError:  # A schema has the same words, or there is no conversation.
+        request = from_json(body)
+    tools: list[dict[str, Any]] = request.get("tools") or []
+    return tools
+
+
 def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
     phase = snapshot.state.phase
     if snapshot.config.plain and phase.kind == "tactical":
@@ -168,7 +184,7 @@ def render_prompt_todos(snapshot: Snapshot, correction: str | None) -> str:
 
 
 def _plain_prompt(snapshot: Snapshot, correction: str | None) -> str:
-    """Return what a plain agent is told last: its task again in place of a correction, and after
+    """Return what a plain agent reads last: its task again in place of a correction, and after
     a refusal, whose words it would else write into its files.
     """
     if correction or _is_last_call_refused(snapshot):

@@ -21,6 +21,7 @@ from pydantic_core import from_json
 
 from activities.model.call_assembly import ReadCall
 from activities.model.chat_reply import ChatReply
+from activities.model.prompt import read_prompt_tools
 from activities.model.responses import ResponseReply
 from activities.model.wire_reply import WireReply, event_error, failure_message
 from activities.redaction.credentials import without_credentials
@@ -204,7 +205,7 @@ def _parse_stream_chunk(data: bytes, request: httpx2.Request, name: str = "") ->
 
 
 def _build_reply(gathered: WireReply, body: bytes, model: ModelConfig) -> StreamedReply:
-    tools = from_json(body).get("tools") or []
+    tools = read_prompt_tools(body, model)
     offered = frozenset(tool.get("function", tool)["name"] for tool in tools)
     calls, text = gathered.read_calls(offered), gathered.text
     if model.bare_calls and not calls and (bare := read_bare_call(text, tools)):

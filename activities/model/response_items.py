@@ -1,9 +1,9 @@
-"""The output items of the Responses API, as the union of everything that tells of them.
+"""The output items of the Responses API, as the union of everything that describes them.
 
-A stream tells an item in several places: when it is added, in pieces, when a piece of it is done,
+A stream describes an item in several places: when it is added, in pieces, when a piece is done,
 when it is done itself, and in the whole reply at the end. Endpoints leave out, repeat or renumber
 some of them. So all is kept until the end, brought together by identity, and each item is read from
-the most complete entry. One `call_id` is one call, whatever tells it how often.
+the most complete entry. One `call_id` is one call, whatever repeats it how often.
 """
 
 import json
@@ -243,7 +243,7 @@ def collect_items(tellings: list[Telling]) -> list[OutputItem]:
 
 
 class _Identity:
-    """Which labels of the tellings tell their items apart."""
+    """Which labels distinguish the items."""
 
     def __init__(self, tellings: list[Telling]) -> None:
         bodies = [entry for entry in tellings if entry.is_item]
@@ -288,7 +288,7 @@ class _Identity:
         if entry.stage is Stage.FINAL:
             where = entry.item_id or f"place {entry.place}"
         if where is None:
-            # Without any label, only what it says tells it apart.
+            # Without any label, only what it says distinguishes it.
             where = json.dumps(entry.item, sort_keys=True)
         return (entry.type, entry.call_id, where) if entry.call_id else (entry.type, where)
 
@@ -308,7 +308,7 @@ def _is_one_item(group: list[Telling]) -> bool:
 def _place_of_final(
     entry: Telling, items: list[OutputItem], used_places: set[int], shared: set[str]
 ) -> int | None:
-    """Return which item the whole reply tells here; None if it is another one."""
+    """Return which item of the whole reply stands here; None if it is another one."""
     own_ids = {entry.call_id} - shared - {""}
     alike = [
         (place, item)

@@ -22,7 +22,7 @@ def prompt_parts(snapshot: Snapshot) -> dict[str, int]:
 
 
 def window_notice(snapshot: Snapshot) -> str:
-    """Return what people are told of a window that the beginning of a phase does not fit into."""
+    """Return what people read of a window that the beginning of a phase does not fit into."""
     config = snapshot.config
     model = config.model_for(snapshot.state.phase.kind)
     limit, parts = config.context.compaction_limit(model), prompt_parts(snapshot)

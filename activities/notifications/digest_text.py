@@ -11,7 +11,7 @@ MOST_JOBS = 20
 
 
 class DigestJob(Data):
-    """A job or project, as a digest tells of it."""
+    """A job or project, as a digest shows it."""
 
     id: str
     ending: str = ""
@@ -63,9 +63,9 @@ def digest_text(since: int, jobs: Sequence[DigestJob], unread: int) -> str:
     return "\n".join(lines)
 
 
-def _lines(word: str, jobs: list[DigestJob], tell: Callable[[DigestJob], str]) -> list[str]:
+def _lines(word: str, jobs: list[DigestJob], describe: Callable[[DigestJob], str]) -> list[str]:
     """Return a line for each job, those that spent most before the others."""
     ordered = sorted(jobs, key=lambda job: (-job.spent.cost, -job.spent.tokens, job.id))
-    lines = [f"{word}: {job.id}: {tell(job)} ({job.figures})" for job in ordered[:MOST_JOBS]]
+    lines = [f"{word}: {job.id}: {describe(job)} ({job.figures})" for job in ordered[:MOST_JOBS]]
     more = len(jobs) - MOST_JOBS
     return [*lines, f"{word}: {more} more"] if more > 0 else lines

@@ -99,8 +99,8 @@ def orientation_messages(
     if part := orientation_repository_part(snapshot.repository):
         first = f"{first.rstrip()}\n\n{part}"
     # Small models do otherwise after a line break too many.
-    told = {"system": system.strip(), "user": first.strip()}
-    return [{"role": role, "content": text} for role, text in told.items()]
+    texts = {"system": system.strip(), "user": first.strip()}
+    return [{"role": role, "content": text} for role, text in texts.items()]
 
 
 def _orientation(

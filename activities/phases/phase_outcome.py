@@ -1,4 +1,4 @@
-"""What came of a phase: news, by which stuck detection tells phases that only plan, and output."""
+"""What came of a phase: news, by which stuck detection knows phases that only plan, and output."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from activities.toolkit.path_ownership import is_work_path, work_fingerprint
 from protocol.short_text import one_line, shorten_to_end
 
 FEWEST_NEW_WORDS = 20
-"""Words that no note had before, from which on notes have substance. A plan told again in other
+"""Words that no note had before, from which on notes have substance. A plan repeated in other
 words has few of them."""
 MOST_NOTES_CHARACTERS = 1_000_000
 _WORD = re.compile(r"[^\W\d_]{3,}")

@@ -185,7 +185,7 @@ def restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) ->
     base = Snapshot.load(snapshot.checkpoints, commit)
     known = {item.id for item in base.state.scope}
     # A rewind takes back nothing that people added, but for edits of files that it restores.
-    told = [
+    items = [
         item
         for item in snapshot.state.scope
         if item.source == "told"
@@ -193,7 +193,7 @@ def restore_phase_start(snapshot: Snapshot, commit: str, *, with_files: bool) ->
         and not (with_files and any(statement.place for statement in item.statements))
     ]
     snapshot.state.scope = base.state.scope
-    for item in told:
+    for item in items:
         snapshot.state.add_item(item.text, "told").statements = item.statements
     if with_files:
         since = base.state.phase.number

@@ -26,9 +26,9 @@ from config.start_settings import check_start_places
 from config.team_files import team_quota
 from protocol.commit_message import SUBJECT
 from protocol.notices import as_notice
-from protocol.project import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.project_requests import ProjectPrepareReply
 from protocol.project_start import FORM_SPECS, ProjectStart
+from protocol.project_units import BRIEF, MOST_SCOPE_AND_SETTINGS, STATE
 from protocol.repository_link import RepositoryOrigin
 from protocol.scope_ledger import ScopeItem, scope_from_texts, scope_size_fault
 from protocol.short_text import one_line, text_title_line

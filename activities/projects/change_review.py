@@ -1,5 +1,5 @@
 """What no run decides of a change: lines that fit the tests alone, and files that only look like
-tests. Whoever accepts the change is told.
+tests. Whoever accepts the change reads of it.
 """
 
 import ast

@@ -10,8 +10,8 @@ from activities.projects.project_repository import ProjectRepository
 from config.schema.agent import ConfigError
 from protocol.agent_reports import REPORT_FILES
 from protocol.handoffs import SAME_TASK, Handoff, ProjectLink
-from protocol.project import BRIEF
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import BRIEF
 from protocol.repository_link import RepositoryLink
 from protocol.short_text import first_few, indent_list_entry, shorten_to_start
 

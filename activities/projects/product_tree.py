@@ -11,8 +11,8 @@ from activities.projects.ignored_files import without_ignored
 from activities.projects.project_repository import ProjectRepository, Since
 from activities.projects.tests_by_name import dumped_functions, is_test_file
 from protocol.handoffs import Handoff
-from protocol.project import RESULT
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import RESULT
 from protocol.short_text import shorten_to_start
 
 MAX_DIFF = 3000

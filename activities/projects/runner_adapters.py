@@ -25,7 +25,7 @@ _PYTEST_PYTHON = (
 """Starts the Python of the program `pytest`, or the first on PATH if it is no script of one."""
 _CARGO_RUNNER = 'b=$(basename "$1"); exec "$@" --logfile "$(mktemp "{place}/${{b%-*}}.XXXXXX")"\n'
 _OF_MAVEN = ("**/surefire-reports/TEST-*.xml", "**/failsafe-reports/TEST-*.xml")
-"""Where Maven writes, which cannot be told where to."""
+"""Where Maven writes; no option moves it."""
 
 
 @dataclass(frozen=True)

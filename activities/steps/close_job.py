@@ -6,7 +6,7 @@ from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
-from activities.acceptance.contract import job_contract
+from activities.acceptance.contract_rows import job_contract
 from activities.acceptance.lost_work import KeptWork
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders

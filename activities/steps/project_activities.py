@@ -24,7 +24,6 @@ from activities.steps.cancel_start import cancel_own_run
 from activities.steps.root_activity import async_activity, coroutine_activity, thread_activity
 from activities.text.safe_text import as_readable_json
 from config.agent_files import load_agent
-from protocol.project import PATCH, RESULT, STATE
 from protocol.project_requests import (
     CloseProjectRequest,
     MergeReply,
@@ -36,6 +35,7 @@ from protocol.project_requests import (
     WriteStateRequest,
 )
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import PATCH, RESULT, STATE
 from protocol.publishing import BranchResult
 from protocol.requests import CheckpointReply
 

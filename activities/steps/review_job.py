@@ -12,7 +12,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.acceptance.missed_statements import add_missed_statements
-from activities.acceptance.quotes import checked_verdict
+from activities.acceptance.reviewer_quotes import checked_verdict
 from activities.acceptance.shown_work import (
     PART_TOKENS,
     ShownWork,

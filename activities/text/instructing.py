@@ -1,6 +1,6 @@
 """Whether a sentence asks for something: it binds, instructs or asks a question.
 
-Words of obligation are those of `activities.text.indicators`; imperatives are told by the words of
+Words of obligation are those of `activities.text.indicators`; imperatives are known by the words of
 `config/briefs/statements.yaml`, by their form and by their place. Python's `re` is used on single
 sentences only, with expressions that cannot backtrack.
 """

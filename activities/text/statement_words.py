@@ -79,7 +79,7 @@ class StatementWords(FrozenData):
     names_result: _Words = Field(description="Words of a sentence that names a file as a result.")
 
     endings: _Words = Field(description="Endings of names of files.")
-    grammar: GrammarWords = Field(description="Words by which forms are told apart.")
+    grammar: GrammarWords = Field(description="Words by which forms are distinguished.")
 
     def of_all(self, kind: str) -> frozenset[str]:
         return frozenset().union(*(getattr(each, kind) for each in self.languages.values()))

@@ -190,7 +190,7 @@ def _failure_text(
 
 
 def _settle_plan(snapshot: Snapshot) -> str:
-    """Set the boxes of a changed plan as the ledger has them; return what the model is told."""
+    """Set the boxes of a changed plan as the ledger has them; return what the model reads."""
     written = snapshot.files
     snapshot.files, unticked = with_settled_plan(written, snapshot.state.scope)
     snapshot.record_changes(written)

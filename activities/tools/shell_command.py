@@ -51,7 +51,7 @@ exit $code
 """
 """A command, after which the processes that it leaves running are named.
 
-The kernel ends them when the sandbox ends. A model that is not told waits for them in vain.
+The kernel ends them when the sandbox ends. A model that does not know waits for them in vain.
 """
 
 

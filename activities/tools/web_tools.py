@@ -29,7 +29,7 @@ def web_search(
 ) -> str:
     """Search the web; gives title, address and a few words of each result.
 
-    Results only tell where something may stand. Fetch a page with fetch_page before you rely on it
+    Results only say where something may stand. Fetch a page with fetch_page before you rely on it
     or cite it.
     """
     if context.config.web.search is None:

@@ -57,7 +57,7 @@ def read_workspace_document(files: Files, path: str) -> ReadingResult:
 
 
 def document_digest(files: Files, path: str) -> str:
-    """Return the SHA-256 of a document's bytes, by which its versions are told apart."""
+    """Return the SHA-256 of a document's bytes, which distinguishes its versions."""
     return hashlib.sha256(files.read(path)).hexdigest()
 
 

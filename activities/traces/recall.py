@@ -67,7 +67,7 @@ def recall_traces(root: Root, snapshot: Snapshot, issue: str = "") -> list[str]:
 
 def _is_lesson(row: Row[Any]) -> bool:
     """Return whether a trace teaches something: not so what a gate settled silently, or what became
-    of a project's other work, of which the instructions of each job tell what concerns it.
+    of a project's other work, of which the instructions of each job say what concerns it.
     """
     if row.type == "outcome" and row.guard == "handoff":
         return False
@@ -79,7 +79,7 @@ def _trace_identity_texts(row: Row[Any]) -> tuple[str, ...]:
 
 
 def _one_trace_per_event(traces: Iterable[Row[Any]]) -> list[Row[Any]]:
-    """Return the traces without those of an event that another tells better.
+    """Return the traces without those of an event that another describes better.
 
     A rewind leaves several with the same reason: what a person said, that the phase was rewound,
     what was learned, that it was completed later. They would fill the few lines.

@@ -332,7 +332,7 @@ async def _send_signal(
         print_result(f"{job}: {signal} sent, not taken yet: {status}")
     elif act.to:
         print_result(
-            f"{job} handed {signal} on to job {act.to}; `starter.py show {act.to}` tells what came "
+            f"{job} handed {signal} on to job {act.to}; `starter.py show {act.to}` shows what came "
             "of it"
         )
     else:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from activities.acceptance.contract import job_contract
+from activities.acceptance.contract_rows import job_contract
 from activities.checkpoints import Checkpoints, LogEntry
 from activities.checkpoints.sharded_tree import list_tree_entries
 from activities.job.snapshot import Snapshot

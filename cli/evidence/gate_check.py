@@ -149,9 +149,9 @@ def _contradiction(reason: str, following: Call) -> str:
         if passes:
             return f"it refuses ({reason:.200}), and {following.name} followed"
         if refusal and refusal != reason[: len(refusal)]:
-            return f"it refuses with another reason than the job was told: {reason:.200}"
+            return f"it refuses with another reason than the job heard: {reason:.200}"
     elif refusal:
-        return f"it passes, and the job was told a refusal: {refusal:.200}"
+        return f"it passes, and the job heard a refusal: {refusal:.200}"
     return ""
 
 

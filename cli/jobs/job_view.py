@@ -35,7 +35,7 @@ from engine.converter import encrypted_payload_reason
 from engine.deployment import worker_build_id
 from engine.setup_errors import TOO_EARLY
 from protocol.endings import JobResult
-from protocol.project import ProjectResult
+from protocol.project_units import ProjectResult
 from protocol.short_text import one_line
 from protocol.status import (
     AnyStatus,

@@ -17,7 +17,7 @@ from activities.projects.project_repository import MAIN, ProjectRepository, proj
 from cli.job_files.checkpoint_reader import CheckpointPlaces
 from cli.output import UserError, print_note
 from engine.root_location import workspaces_root
-from protocol.project import STATE
+from protocol.project_units import STATE
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,8 @@ from protocol.usage import Usage
 FORGOTTEN = (
     "Temporal no longer has this job: tokens by step, refusals and waiting times are not known."
 )
-CUT = "Temporal has forgotten the job's first runs: what is told by step begins later."
-BROKEN = (
-    "The job's first checkpoints are damaged or not in this store: what they tell begins later."
-)
+CUT = "Temporal has forgotten the job's first runs: what is listed by step begins later."
+BROKEN = "The job's first checkpoints are damaged or not in this store: what they say begins later."
 NO_WORKER = "No worker answered: the last state on record is shown, nudges are not known."
 NOTHING_DONE = "nothing was done: no file of the work changed, and no item rests on a look"
 

@@ -1,4 +1,4 @@
-"""The sections of a job's page that its history, its checkpoints and the store tell."""
+"""The sections of a job's page that its history, its checkpoints and the store contain."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime

@@ -72,6 +72,6 @@ def requirement_page(entry: StoredRequirement) -> str:
 
 def requirement_json(entry: StoredRequirement) -> dict[str, Any]:
     requirement = entry.requirement
-    told = {name: value for name, value in vars(entry).items() if name != "requirement"}
+    details = {name: value for name, value in vars(entry).items() if name != "requirement"}
     own = {"ref": requirement.ref, "job": requirement.job, "source_id": requirement.source_id}
-    return {**own, **requirement.content, **told}
+    return {**own, **requirement.content, **details}

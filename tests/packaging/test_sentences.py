@@ -14,7 +14,7 @@ PACKAGES = ("activities", "cli", "config", "engine", "protocol", "rehearsal", "w
 MODELS = {"rehearsal"}
 """It plays the model, which has nothing but the words it is sent."""
 FROM_OUTSIDE = {
-    "activities.acceptance.quotes",  # of documents
+    "activities.acceptance.reviewer_quotes",  # of documents
     "activities.mcp.call_errors",  # of MCP servers
     "activities.model.endpoint_wordings",  # of model endpoints
     "cli.jobs.job_view",  # of Temporal: a query that failed has only its message

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.agent_reports import FeatureEntry, FeatureReport, Routing, TesterVerdict
-from protocol.project import ChildReport, EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
+from protocol.project_units import ChildReport, EndedJob, RunningJob
 from protocol.proof import CheckCommand, Proof
 from protocol.scope_ledger import scope_from_texts
 from protocol.usage import Usage

@@ -4,9 +4,9 @@ import pytest
 
 from protocol.payload_reading import read_project_signal_payload
 from protocol.payloads import ReceivedSignal
-from protocol.project import Feature
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.project_units import Feature
 from tests.workflows.project_records import Play, features, proof, started, verdict
 from workflows.projects import project_status
 from workflows.projects.project_signals import ProjectSignals

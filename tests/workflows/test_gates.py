@@ -13,7 +13,7 @@ from protocol.phase import Purpose
 from protocol.scope_ledger import ScopeItem, sync_plan_steps
 from protocol.tools import ToolRoute
 from tests.workflows.records import state
-from workflows.rules.contract import rule_on_drops
+from workflows.rules.approved_contract import rule_on_drops
 from workflows.rules.gates import NextPhase, Refusal, completion_gate, phase_gate
 from workflows.rules.tool_rules import phase_tool_rule, unknown_tool_refusal
 

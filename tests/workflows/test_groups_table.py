@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from protocol.job_record import MOST_BYTES
-from protocol.project import Group
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.project_units import Group
 from protocol.routing import routing_problems
 from tests.workflows.project_records import Play, routing, started
 from workflows.projects.project_result import project_result

@@ -10,9 +10,9 @@ from temporalio.exceptions import ApplicationError
 
 from protocol.job_record import JobRecord
 from protocol.payloads import ReceivedSignal
-from protocol.project import ChildReport, EndedJob, ProjectResult, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.project_units import ChildReport, EndedJob, ProjectResult, RunningJob
 from protocol.requests import CheckpointReply
 from protocol.trace_requests import StoreTracesReply, Trace
 from protocol.usage import Usage

@@ -7,7 +7,7 @@ from protocol.requests import Call, ShowCallReply
 from protocol.tools import ToolRoute
 from workflows.jobs import approvals
 from workflows.jobs.tool_calls import ToolCalls
-from workflows.rules import contract
+from workflows.rules import approved_contract
 
 
 class ContractApproval:
@@ -23,13 +23,20 @@ class ContractApproval:
         """
         job = self._job
         approval = approvals.current_approval(job)
-        question = contract.approval_question(job, facts)
+        question = approved_contract.approval_question(job, facts)
         if question is None or facts.contract is None:
             return None
         if approval is None or not approval.is_plan:
-            shown = ShowCallReply(arguments=contract.contract_arguments(job, facts.contract))
+            shown = ShowCallReply(
+                arguments=approved_contract.contract_arguments(job, facts.contract)
+            )
             approvals.open_approval_question(
-                job, contract.PLAN, shown, question, contract.GUARD, workflow.time()
+                job,
+                approved_contract.PLAN,
+                shown,
+                question,
+                approved_contract.GUARD,
+                workflow.time(),
             )
             approval = approvals.current_approval(job)
         if approval is None or approval.approved is None:
@@ -37,14 +44,14 @@ class ContractApproval:
                 job.waiting = approvals.waiting_for_approval_answer(approval, self._calls.job_id)
             return ""
         if approval.approved:
-            job.contract = contract.approve_contract(facts.contract)
+            job.contract = approved_contract.approve_contract(facts.contract)
             return None
         return approvals.approval_denial_text(approval)
 
     async def refuses_drops(self, call: Call, route: ToolRoute) -> bool:
         """Return whether the job may not end yet because of what the agent left out."""
         job = self._job
-        ruling = contract.rule_on_drops(
+        ruling = approved_contract.rule_on_drops(
             job.state.scope,
             job.limits,
             self._allowed_drops,
@@ -59,7 +66,9 @@ class ContractApproval:
         approval = approvals.current_approval(job)
         if approval and approval.approved is False:
             job.reopening = list(ruling.ids)
-        if not await self._calls.ask_person(call, route, ruling.question, guard=contract.GUARD):
+        if not await self._calls.ask_person(
+            call, route, ruling.question, guard=approved_contract.GUARD
+        ):
             return True
         job.allowed_drops = [*self._allowed_drops, *ruling.ids]
         return False

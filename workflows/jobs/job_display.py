@@ -10,7 +10,7 @@ from protocol.job_record import JobRecord
 from protocol.notices import Notice
 from protocol.notification_requests import Notification
 from protocol.outline import Outline
-from protocol.project import ChildReport
+from protocol.project_units import ChildReport
 from protocol.search_attribute_names import MODEL
 from protocol.status import JobStatus
 from protocol.teams import TEAM, spend_memo

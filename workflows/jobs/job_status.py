@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from protocol.job_record import JobRecord
-from protocol.project import ChildReport
+from protocol.project_units import ChildReport
 from protocol.status import GuardCounts, JobStatus, PhaseCheckpoint, RemoteStatus, state_fields
 from protocol.waiting import WaitState
 from workflows.jobs import approvals, questions

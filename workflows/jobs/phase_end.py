@@ -7,7 +7,7 @@ from workflows.jobs.contract_approval import ContractApproval
 from workflows.jobs.phase_judge import PhaseJudge
 from workflows.jobs.phase_transition import PhaseTransition
 from workflows.jobs.tool_calls import ToolCalls
-from workflows.rules import contract, gates
+from workflows.rules import approved_contract, gates
 
 NOT_OVER = (
     "The next list is handed over, and this phase is not over yet: {failed}. See to that, then "
@@ -38,7 +38,7 @@ class PhaseEnd:
             return
         if outcome.purpose == "work" and (why := self._contract.plan_refusal(facts)) is not None:
             if why:
-                await self._calls.refuse_call(call, route, contract.GUARD, why)
+                await self._calls.refuse_call(call, route, approved_contract.GUARD, why)
             return
         before = job.bypasses
         if await self._calls.refused_by_guards(call, route, ["todo_complete", "phase_end"]):

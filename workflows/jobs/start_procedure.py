@@ -10,7 +10,7 @@ from temporalio import workflow
 
 from protocol.payload_reading import InvalidPayload
 from protocol.payloads import ReceivedSignal
-from protocol.project import ChildReport
+from protocol.project_units import ChildReport
 from protocol.teams import TEAM
 from protocol.waiting import WaitState, status_value
 from workflows.jobs import job_display, job_status
@@ -159,7 +159,7 @@ class StartProcedure:
         if why := await self._steps.send_signal(
             project_id, "report", report.model_dump(mode="json")
         ):
-            self._inbox.notice(f"project {project_id} could not be told: {why}")
+            self._inbox.notice(f"project {project_id} could not be informed: {why}")
 
     def _show_waiting(self) -> None:
         assert self.waiting

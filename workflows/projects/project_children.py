@@ -13,8 +13,8 @@ from temporalio.exceptions import (
 from temporalio.exceptions import TimeoutError as JobTimeoutError
 
 from protocol.endings import COMPLETION_FILE, JobResult
-from protocol.project import MOST_UNRESOLVED, ChildReport, EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
+from protocol.project_units import MOST_UNRESOLVED, ChildReport, EndedJob, RunningJob
 from protocol.short_text import one_line
 from workflows.projects import project_waits
 from workflows.projects.project_steps import ProjectSteps

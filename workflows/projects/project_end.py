@@ -1,7 +1,7 @@
 """The end of a project: approval of its branch, traces, publishing, and its result."""
 
-from protocol.project import EndedJob, ProjectOutcome
 from protocol.project_record import ProjectRecord
+from protocol.project_units import EndedJob, ProjectOutcome
 from protocol.publishing import BranchResult
 from workflows.projects import project_result, project_waits
 from workflows.projects.project_children import ProjectChildren

@@ -1,8 +1,8 @@
 """The result of a project that ends: its units, what is unresolved, and its use."""
 
 from protocol.job_record import MOST_BYTES
-from protocol.project import ProjectOutcome, ProjectResult, Unit
 from protocol.project_record import ProjectRecord
+from protocol.project_units import ProjectOutcome, ProjectResult, Unit
 from protocol.short_text import opening_line, shorten_to_start
 from workflows.projects.project_status import project_status_line, project_unit_status
 from workflows.rules.project_budget_shares import total_project_usage

@@ -2,14 +2,14 @@
 
 from temporalio import workflow
 
-from protocol.project import (
+from protocol.project_record import ProjectRecord
+from protocol.project_requests import ChildWork
+from protocol.project_units import (
     MAX_JOB_SUMMARIES,
     EndedJob,
     JobSummary,
     RunningJob,
 )
-from protocol.project_record import ProjectRecord
-from protocol.project_requests import ChildWork
 from protocol.short_text import one_line, shorten_to_start
 from protocol.trace_requests import MOST_AT_A_TIME
 from workflows.jobs.learning_notes import KEPT

@@ -7,8 +7,8 @@ from protocol.errors import SignalRefused
 from protocol.job_state import Remark
 from protocol.notices import PersonAct
 from protocol.payloads import ReceivedSignal
-from protocol.project import Feature
 from protocol.project_record import ProjectRecord
+from protocol.project_units import Feature
 from protocol.publishing import change_publish, publish_notice, split_publish_settings
 from protocol.short_text import count_noun, first_few, one_line
 from workflows.jobs import questions

@@ -3,9 +3,9 @@
 from typing import Any
 
 from protocol import scope_ledger
-from protocol.project import Attempt, EndedJob, Feature, Group, JobSummary, RunningJob, Unit
 from protocol.project_record import ProjectRecord
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import Attempt, EndedJob, Feature, Group, JobSummary, RunningJob, Unit
 from protocol.short_text import shell_quoted, shorten_to_start
 from protocol.status import (
     ProjectApproval,

@@ -5,13 +5,6 @@ from typing import Any
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from protocol.handoffs import ProjectLink
-from protocol.project import (
-    OTHERS_TOKENS,
-    SUMMARY_TOKENS,
-    EndedJob,
-    ProjectResult,
-    RunningJob,
-)
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import (
     ChildWork,
@@ -25,6 +18,13 @@ from protocol.project_requests import (
     WriteStateRequest,
 )
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import (
+    OTHERS_TOKENS,
+    SUMMARY_TOKENS,
+    EndedJob,
+    ProjectResult,
+    RunningJob,
+)
 from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace

@@ -3,8 +3,8 @@
 from temporalio import workflow
 
 from protocol.git_address import git_address_without_user
-from protocol.project import MOST_WAITS, ChildReport, PersonWait, RunningJob
 from protocol.project_record import ProjectRecord
+from protocol.project_units import MOST_WAITS, ChildReport, PersonWait, RunningJob
 from protocol.publishing import Publish
 from protocol.short_text import one_line, shell_quoted
 from protocol.waiting import WaitState

@@ -10,9 +10,9 @@ end         none is pending                  every feature is tested or blocked
 """
 
 from protocol.agent_reports import SETUP, FeatureEntry
-from protocol.project import PROOF, EndedJob, Feature, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.project_units import PROOF, EndedJob, Feature, RunningJob
 from protocol.proof import AcceptedRun, Proof, proof_command_without_cd
 from protocol.short_text import first_few, one_line
 from workflows.rules.project_moves import (

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from protocol.project import EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import FormName
+from protocol.project_units import EndedJob, RunningJob
 from workflows.rules import features, groups, pipeline
 from workflows.rules.project_moves import AssignJob, Move
 

@@ -6,9 +6,9 @@ completion counts only if the scope is complete (`protocol.routing`).
 """
 
 from protocol.agent_reports import SCOPE, GroupEntry, Routing
-from protocol.project import EndedJob, Group, RunningJob
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
+from protocol.project_units import EndedJob, Group, RunningJob
 from protocol.routing import RoutingFrame
 from protocol.scope_ledger import ScopeItem
 from protocol.short_text import one_line

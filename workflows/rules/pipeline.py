@@ -1,9 +1,9 @@
 """The pipeline: agents in sequence, each continuing the previous one's work."""
 
-from protocol.project import EndedJob, RunningJob, Stage
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
+from protocol.project_units import EndedJob, RunningJob, Stage
 from protocol.short_text import one_line
 from workflows.rules.project_moves import (
     AssignJob,

@@ -7,8 +7,8 @@ when the project's budget is used up.
 from collections.abc import Iterable
 
 from protocol.limits import LEAST
-from protocol.project import EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
+from protocol.project_units import EndedJob, RunningJob
 from protocol.short_text import shell_quoted
 from protocol.status import LimitUse
 from protocol.usage import Usage

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from protocol.handoffs import Handoff, HandoffInputs
 from protocol.payloads import Fork
-from protocol.project import Unit
 from protocol.project_record import ProjectRecord
+from protocol.project_units import Unit
 from workflows.rules.project_units import is_unit_conflict
 
 MOST_TASK = 20_000

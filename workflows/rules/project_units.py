@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from protocol.commit_message import commit_message
 from protocol.handoffs import ACCEPTED, YOURS
-from protocol.project import Attempt, EndedJob, Feature, RunningJob, Stage, Unit
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
 from protocol.project_start import FORM_SPECS
+from protocol.project_units import Attempt, EndedJob, Feature, RunningJob, Stage, Unit
 from protocol.short_text import as_sentence, shorten_to_both_ends, shorten_to_end, shorten_to_start
 
 COLLISION = "The work collides with what others have had accepted meanwhile."

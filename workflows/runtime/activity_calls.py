@@ -26,7 +26,7 @@ HEARTBEAT = timedelta(seconds=20)
 """After so long without a heartbeat an attempt's worker counts as lost. The profile of the worker
 may shorten it (`engine.service`)."""
 GIVE_UP = timedelta(seconds=2)
-"""How long a step that was given up may take to end. The server tells its worker at once, or else
+"""How long a step that was given up may take to end. Its worker hears of it at once, or else
 with the answer to its next heartbeat, which nobody waits for."""
 LOOK = timedelta(seconds=1)
 """How long a pause waits to hear whether the call in flight is only retried."""

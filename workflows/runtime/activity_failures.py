@@ -64,7 +64,7 @@ class StepFailed(Interruption):
         super().__init__(f"{step}: {self.message}")
 
     def add_words(self, words: str) -> None:
-        """Add a sentence to what people are told."""
+        """Add a sentence to what people read."""
         self.message = f"{self.message} {words}"
         self.args = (f"{self.step}: {self.message}",)
 

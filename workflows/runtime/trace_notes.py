@@ -7,8 +7,8 @@ its own.
 from collections.abc import Sequence
 
 from protocol.job_record import JobRecord
-from protocol.project import EndedJob, RunningJob
 from protocol.project_record import ProjectRecord
+from protocol.project_units import EndedJob, RunningJob
 from protocol.short_text import one_line
 from protocol.trace_requests import MOST_CHARACTERS, MOST_KEPT, Source, Trace, TraceType
 

@@ -76,5 +76,5 @@ def render_graph_schema_hint(schema: GraphSchema) -> str:
     nodes = "; ".join(f"{n}({', '.join(k.properties)})" for n, k in schema.nodes.items())
     return (
         f"Nodes: {nodes}. Relations: {', '.join(schema.relations)}. "
-        "get_database_schema tells the rest."
+        "get_database_schema names the rest."
     )

@@ -35,7 +35,7 @@ _SEPARATORS = str.maketrans("", "", " \u00a0\u202f")
 
 @dataclass(frozen=True)
 class StatementFacts:
-    """What a statement says, as far as code can tell."""
+    """What a statement says, as far as code can see."""
 
     text: str
 

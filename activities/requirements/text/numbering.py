@@ -71,7 +71,7 @@ class NumberClass:
 
     @property
     def are_requirements(self) -> bool | None:
-        """Whether its entries are requirements, as far as code can tell; None if it cannot."""
+        """Whether its entries are requirements, as far as code can see; None if it cannot."""
         share = self.demanding / len(self.entries)
         if self.name.endswith(_HEADINGS):
             # Sections have numbers too: only a person or the model says that they are requirements.

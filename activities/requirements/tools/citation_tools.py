@@ -56,7 +56,7 @@ def cite_web(
     context: ToolContext,
     url: Annotated[str, Field(max_length=2000, pattern=r"^https?://\S+$")],
     quote: Quote,
-    accessed: Annotated[date, Field(description="The day that fetch_page told (ISO 8601).")],
+    accessed: Annotated[date, Field(description="The day that fetch_page gave (ISO 8601).")],
 ) -> str:
     """Record a citation of a web page; refused unless the quote stands in it as it was fetched.
 
@@ -67,7 +67,7 @@ def cite_web(
     if not FIRST_DAY <= accessed <= latest:
         raise ToolError(
             f"accessed: {accessed} cannot be the day, expected {FIRST_DAY} to {latest}. Give the "
-            "one that fetch_page told."
+            "one that fetch_page gave."
         )
     looked_at = []
     for path in find_page_sources(context.files, url):

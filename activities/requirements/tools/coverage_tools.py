@@ -78,7 +78,7 @@ def set_sentences_aside(
     """Set sentences of a document aside that need no requirement, by rule and with a reason.
 
     They are those for which all holds that is given; with nothing given, the whole document is out
-    of scope. Each rule is told in the results. A sentence that is cited counts as cited.
+    of scope. Each rule stands in the results. A sentence that is cited counts as cited.
     """
     path = canonical_document_path(context.files, path)
     if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):

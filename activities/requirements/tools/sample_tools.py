@@ -1,4 +1,4 @@
-"""The sample of the sentences that nothing cites: it is drawn, judged, and told."""
+"""The sample of the sentences that nothing cites: it is drawn, judged and published."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from activities.model.prompt import job_prompt_body
+from activities.model.prompt import job_prompt_body, read_prompt_tools
+from config.schema.model_settings import ModelConfig
 from protocol.phase import PhaseKind
 from protocol.scope_ledger import scope_from_texts
 from protocol.todo_list import DoneWhen
@@ -148,3 +150,22 @@ def test_every_turn_has_it_and_only_the_newest(tmp_path: Path, kind: PhaseKind) 
         body = json.loads(job_prompt_body(snapshot, snapshot.config.model, None))
         shown = ["Todo list ·" in str(message["content"]) for message in body["messages"]]
         assert shown == [False] * (len(shown) - 1) + [True]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_the_tools_of_a_request_are_read_without_its_conversation(
+    tmp_path: Path, api: Literal["chat", "responses"]
+) -> None:
+    snapshot = standing(tmp_path, "tactical").open()
+    model = snapshot.config.model.model_copy(update={"api": api})
+    whole = job_prompt_body(snapshot, model, None)
+    key = b',"messages":[' if api == "chat" else b',"input":['
+    unreadable = whole.partition(key)[0] + key + b"no JSON"
+    assert read_prompt_tools(unreadable, model) == json.loads(whole)["tools"] != []
+
+
+def test_tools_whose_schemas_look_like_a_conversation_are_read_all_the_same() -> None:
+    tools = [{"name": "send", "parameters": {"default": {"to": "", "messages": [1]}}}]
+    body = json.dumps({"tools": tools, "messages": []}, separators=(",", ":")).encode()
+    assert read_prompt_tools(body, ModelConfig(name="m")) == tools
+    assert read_prompt_tools(b"{}", ModelConfig(name="m")) == []

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from activities.acceptance.contract import job_contract
+from activities.acceptance.contract_rows import job_contract
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
 from activities.preparation.agent_resolution import resolve_reviewer_tools

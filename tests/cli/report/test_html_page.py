@@ -18,7 +18,7 @@ from cli.report.tally import fold_step_bars
 from protocol.contract import ContractRow
 from protocol.endings import JobResult
 from protocol.notices import Notice
-from protocol.project import Attempt
+from protocol.project_units import Attempt
 from protocol.proof import Proof
 from protocol.status import ItemStatus, JobStatus, ProjectStatus, ProjectUnit
 from tests.cli.report.samples import NOON, bar, phase, report

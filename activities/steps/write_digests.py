@@ -36,7 +36,7 @@ DAY = 86_400
 LATE_SECONDS = 300
 """How much later than it happened an end may be listed by the server."""
 Told = tuple[str, DigestJob, Spend]
-"""A job's agent, what is told of it, and what it has spent in all."""
+"""A job's agent, what is said of it, and what it has spent in all."""
 
 
 @coroutine_activity
@@ -52,15 +52,15 @@ async def digest(root: Root, request: DigestRequest) -> DigestReply:
         async with slots:
             return await _describe(job, request.since)
 
-    told = await asyncio.gather(*map(ask, jobs))
+    answers = await asyncio.gather(*map(ask, jobs))
     mark = DigestMark(
         at=now,
-        spent={job.id: spent for _, job, spent in told if not job.ending},
+        spent={job.id: spent for _, job, spent in answers if not job.ending},
         ended=[each.run_id for each in listed if not _is_open(each)],
     )
     messages = []
     for number, (to, agents) in enumerate(groups):
-        about = [job for agent, job, _ in told if not agent or agent in agents]
+        about = [job for agent, job, _ in answers if not agent or agent in agents]
         notification = Notification(
             key=f"{activity.info().workflow_run_id}.{number}.{DIGEST}",
             event=DIGEST,
@@ -74,7 +74,7 @@ async def digest(root: Root, request: DigestRequest) -> DigestReply:
 
 
 def _recipients(configs: Sequence[AgentConfig]) -> list[tuple[list[Destination], set[str]]]:
-    """Return who is told, each with the agents whose jobs it is about. Raises ConfigError."""
+    """Return who is notified, each with the agents whose jobs it is about. Raises ConfigError."""
     groups: dict[str, tuple[list[Destination], set[str]]] = {}
     for config in configs:
         book = resolve_recipients([config])
@@ -95,7 +95,7 @@ async def _list_jobs(queue: str, since: int) -> tuple[list[WorkflowExecution], i
     client = activity.client()
     found = [each async for each in client.list_workflows(query, limit=MOST_JOBS)]
     more = (await client.count_workflows(query)).count - MOST_JOBS
-    # A project tells of its jobs.
+    # A project speaks for its jobs.
     projects = {each.id for each in found if each.workflow_type == "Project"}
     return [each for each in found if each.parent_id not in projects], max(0, more)
 
@@ -113,7 +113,7 @@ async def _describe(job: WorkflowExecution, before: DigestMark) -> Told:
     word, reason = read_status_value(str(memo.get("status") or ""))
     spent = status.usage.spend if status else before.spent.get(job.id, Spend())
     waiting = status.waiting if status else None
-    told = DigestJob(
+    line = DigestJob(
         id=job.id,
         ending="" if _is_open(job) else _ending(job, status, word),
         reason=waiting.reason if waiting else "" if status else reason,
@@ -123,7 +123,7 @@ async def _describe(job: WorkflowExecution, before: DigestMark) -> Told:
         is_known=status is not None,
     )
     agent = (status and status.agent) or str(memo.get("agent") or "")
-    return "" if is_project else agent, told, spent
+    return "" if is_project else agent, line, spent
 
 
 def _is_open(job: WorkflowExecution) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.acceptance.quotes import (
+from activities.acceptance.reviewer_quotes import (
     NO_FINDING,
     NO_QUOTE,
     NOWHERE,
