@@ -70,8 +70,10 @@ class EndpointQuota:
             seen.has_learned = await self._look(key.endpoint)
         while self._has_quota(model, key.endpoint):
             wait = await self._run(model, key.endpoint, lambda turns: turns.ask(key, len(body)))
-            if wait is None or not wait.seconds:
-                seen.has_learned = bool(wait and wait.quota)
+            if wait is None:
+                break
+            if not wait.seconds:
+                seen.has_learned = bool(wait.quota)
                 break
             if wait.is_long:
                 raise _quota_failure(model, wait)

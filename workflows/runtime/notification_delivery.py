@@ -53,7 +53,7 @@ class Notify:
             *(self._send(request, number, to) for number, to in enumerate(request.to))
         )
         if lost := [each for each in sent if isinstance(each, LostNotification)]:
-            # For who looks later; the counter tells those who watch.
+            # The memo is for who looks later, the counter for who watches.
             workflow.upsert_memo({LOST: [each.model_dump() for each in lost]})
             _count_lost(request, len(lost))
             raise ApplicationError(
@@ -78,8 +78,7 @@ class Notify:
 
 
 def _count_lost(request: NotifyRequest, count: int) -> None:
-    told = request.notification
-    labels = {"agent": told.agent, "event": told.event}
+    labels = {"agent": request.notification.agent, "event": request.notification.event}
     counter = workflow.metric_meter().create_counter(
         "longhaul_notifications_lost", "Notifications that were given up, by recipient."
     )

@@ -32,12 +32,12 @@ async def send(request: Sending) -> Sent:
 
 async def notify(client: Client, job: str) -> None:
     """Send what a job would send, as far as it can be sent."""
-    told = Notification(
+    lost = Notification(
         key=f"1.{job}", event="end", job=job, agent="a", status="x", text="It ended."
     )
-    request = NotifyRequest(notification=told, to=[CHAT, MAIL], team="blue")
+    request = NotifyRequest(notification=lost, to=[CHAT, MAIL], team="blue")
     await client.execute_workflow(
-        "Notify", request.model_dump(exclude_defaults=True), id=f"{job}/notify/{told.key}",
+        "Notify", request.model_dump(exclude_defaults=True), id=f"{job}/notify/{lost.key}",
         task_queue=QUEUE, memo={"to": [to.title for to in request.to]},
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ async def notify(client: Client, job: str) -> None:
 async def line(client: Client, word: str) -> str:
     """Return the line once it has this word; the server lists what happened a moment later."""
     async with asyncio.timeout(30):
-        while word not in (said := await lost_notifications_line(client)) or (said and not word):  # noqa: ASYNC110 - the server tells nobody
+        while word not in (said := await lost_notifications_line(client)) or (said and not word):  # noqa: ASYNC110 - the server reports nothing
             await asyncio.sleep(0.1)
     return said
 
