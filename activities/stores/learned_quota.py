@@ -23,7 +23,7 @@ PAUSE_SECONDS = 10.0
 """Refusals within so long count as one."""
 GROWTH, FURTHER_GROWTH = 0.05, 0.2
 """What a minute in which calls wait adds, as a share of the rate at the last refusal: below that
-rate, and above it."""
+rate, and above it, where what it is above that rate doubles as well."""
 LONGEST_GROWTH = 5.0
 """Seconds that a call that waited counts for at most."""
 MOST_SPREAD = 10.0
@@ -140,8 +140,12 @@ class LearnedQuota(Data):
         self.grown_at = now
         self.share = min(1.0, self.share + GROWTH * minutes)
         if self.rate:
-            growth = GROWTH if self.rate < self.refused_rate else FURTHER_GROWTH
-            self.rate += growth * minutes * self.refused_rate
+            above = self.rate - self.refused_rate
+            # The first rate is what one worker has sent, and may be far too low.
+            growth = GROWTH * self.refused_rate
+            if above >= 0:
+                growth = FURTHER_GROWTH * self.refused_rate + above
+            self.rate += growth * minutes
 
     def note_refusal(self, now: float, turn: float | None, sent: float) -> float:
         """Lower the rate after a 429; return for how many seconds nobody should ask.
