@@ -13,6 +13,7 @@ import uuid
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from temporalio.client import Client
 
@@ -21,6 +22,9 @@ from benchmarks.latent_model import count_latent_model_answers
 from benchmarks.option_values import parse_whole_number
 from benchmarks.process_usage import python_process
 from engine.development import development_server
+
+Known = Literal["set", "headers", "refusals"]
+"""How the workers know of the quota."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,18 @@ class QuotaShares:
         )
 
 
-async def measure_quota(jobs: int, steps: int, quota: int, delay: float) -> QuotaShares:
+async def measure_quota(
+    jobs: int, steps: int, quota: int, delay: float, known: Known = "set"
+) -> QuotaShares:
     """Run equal jobs on two workers against a quota of calls a minute."""
     queue = f"quota-{uuid.uuid4().hex[:8]}"
     model = ["-m", "benchmarks.latent_model", "--steps", str(steps), "--delay", str(delay)]
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         settings = Path(folder, "defaults.yaml")
-        await asyncio.to_thread(
-            settings.write_text, f"model: {{requests_per_minute: {quota}}}\n", encoding="utf-8"
-        )
+        is_set = f"model: {{requests_per_minute: {quota}}}\n" if known == "set" else "{}\n"
+        await asyncio.to_thread(settings.write_text, is_set, encoding="utf-8")
+        model += ["--names-quota"] if known == "headers" else []
         temporal = await stack.enter_async_context(development_server(ui=False))
         process = python_process([*model, "--quota", str(quota)], {})
         endpoint = (await stack.enter_async_context(process))[1].split()[-1]
@@ -116,9 +122,14 @@ def benchmark_endpoint_quota() -> None:
         ("--delay", 3, "seconds a call takes"),
     ):
         options.add_argument(name, type=parse_whole_number, default=default, help=text)
+    options.add_argument(
+        "--known", choices=get_args(Known), default="set", help="how the workers know of it"
+    )
     arguments = options.parse_args()
     shares = asyncio.run(
-        measure_quota(arguments.jobs, arguments.steps, arguments.quota, arguments.delay)
+        measure_quota(
+            arguments.jobs, arguments.steps, arguments.quota, arguments.delay, arguments.known
+        )
     )
     print(shares.line)
 

@@ -19,10 +19,7 @@ from benchmarks.zero_cost import ZeroCost
 from benchmarks.zero_cost_transport import EVENTS, zero_cost_answer_events
 
 MINUTE = 60.0
-REFUSAL = (
-    b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 2\r\ncontent-type: application/json\r\n"
-    b'content-length: 44\r\n\r\n{"error": {"message": "Rate limit reached"}}'
-)
+REFUSAL = b'{"error": {"message": "Rate limit reached"}}'
 GONE = (asyncio.IncompleteReadError, ConnectionError)
 
 
@@ -31,12 +28,16 @@ class Latent:
 
     Args:
         quota: Calls that it answers within any minute; 0 is no limit.
+        names_quota: Whether its answers name the quota in a header.
     """
 
-    def __init__(self, model: ZeroCost, delay: float, quota: int = 0) -> None:
+    def __init__(
+        self, model: ZeroCost, delay: float, quota: int = 0, *, names_quota: bool = False
+    ) -> None:
         self._model = model
         self._latencies = bare_latencies(delay)
         self._quota = quota
+        self._named = f"x-ratelimit-limit-requests: {quota}\r\n" if names_quota else ""
         self._recent = deque[float](maxlen=quota or 1)
         self._calls = self._refused = 0
 
@@ -58,16 +59,19 @@ class Latent:
         writer.close()
 
     async def _reply(self, body: bytes) -> bytes:
-        kind, body_bytes = "text/plain", f"{self._calls} {self._refused}".encode()
-        if body:
-            if self._is_over_quota():
-                self._refused += 1
-                return REFUSAL
+        kind, status, named = "text/plain", "200 OK", self._named
+        body_bytes = f"{self._calls} {self._refused}".encode()
+        if body and self._is_over_quota():
+            self._refused += 1
+            kind, status, body_bytes = "application/json", "429 Too Many Requests", REFUSAL
+            named += "retry-after: 2\r\n"
+        elif body:
             self._calls += 1
             kind, body_bytes = EVENTS["content-type"], zero_cost_answer_events(self._model, body)
             await asyncio.sleep(next(self._latencies))
         head = (
-            f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body_bytes)}\r\n\r\n"
+            f"HTTP/1.1 {status}\r\n{named}content-type: {kind}\r\n"
+            f"content-length: {len(body_bytes)}\r\n\r\n"
         )
         return head.encode() + body_bytes
 
@@ -88,8 +92,12 @@ def serve_latent_model() -> None:
         "--steps", type=int, default=1000, help="model calls of the tactical phase"
     )
     options.add_argument("--quota", type=int, default=0, help="most calls within any minute")
+    options.add_argument("--names-quota", action="store_true", help="name it in a header")
     arguments = options.parse_args()
-    latent = Latent(ZeroCost(steps=arguments.steps), arguments.delay, arguments.quota)
+    latent = Latent(
+        ZeroCost(steps=arguments.steps), arguments.delay, arguments.quota,
+        names_quota=arguments.names_quota,
+    )  # fmt: skip
     asyncio.run(latent.serve(lambda address: print(f"listening on {address}", flush=True)))
 
 

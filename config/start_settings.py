@@ -44,8 +44,11 @@ _REASONS = {
 """Keys that a start may not set unless they are named, each with the reason."""
 _COMMANDS = ("tools", "verifiers", "tests", "todos", "shell.setup")
 """Keys that lead to commands, harmless only in a sandbox."""
-QUOTA = ("model", "requests_per_minute")
-"""The key that stands for the quota, whichever model has it."""
+SHARED = {
+    ("model", "requests_per_minute"): ("requests_per_minute", "tokens_per_minute"),
+    ("model", "weight"): ("weight",),
+}
+"""What all jobs at an endpoint share: keys of models, by the key that stands for them."""
 _FILES = ("prompts", "guards", "judge.prompt", "review.agent")
 """Keys that name files of the configuration."""
 Models = Callable[[], Iterable[AgentFile]]
@@ -142,9 +145,10 @@ def check_start_models(
     """
     if ALL in rights.set:
         return
-    quotas = {_quota(model) for model in _models(before)}
-    if not quotas.issuperset(map(_quota, _models(after))) and not _is_named(QUOTA, rights.set):
-        raise _setting_error(".".join(QUOTA), "all jobs share an endpoint's quota")
+    for path, keys in SHARED.items():
+        is_new = _shared_values(after, keys) - _shared_values(before, keys)
+        if is_new and not _is_named(path, rights.set):
+            raise _setting_error(".".join(path), "all jobs share an endpoint's quota")
     known = [before]
     for model in _models(after):
         name = getattr(model, "name", None)
@@ -172,8 +176,9 @@ def _models(agent: AgentFile) -> list[ModelConfig | Embeddings]:
     return [*models, *([agent.embeddings] if agent.embeddings else [])]
 
 
-def _quota(model: ModelConfig | Embeddings) -> tuple[int | None, ...]:
-    return tuple(getattr(model, key, None) for key in ("requests_per_minute", "tokens_per_minute"))
+def _shared_values(agent: AgentFile, keys: tuple[str, ...]) -> set[tuple[float | None, ...]]:
+    models = (model for model in _models(agent) if isinstance(model, ModelConfig))
+    return {tuple(getattr(model, key) for key in keys) for model in models}
 
 
 def _known_names(agents: list[AgentFile]) -> set[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -236,7 +237,8 @@ class ModelClient:
         model, used = request.model, Usage()
         try:
             settings = request.dialect.adapt_settings(model)
-            reply = await call_endpoint(self._connect, settings, request.body, used)
+            note = partial(self._quota.note_headers, model)
+            reply = await call_endpoint(self._connect, settings, request.body, used, note)
         except (ApplicationError, asyncio.CancelledError):
             await asyncio.to_thread(exchange.unfinished.add, model.name, used)
             note_paid_reply(exchange.key, exchange.unfinished.total)
@@ -303,9 +305,13 @@ def _empty_reply(unfinished: UnfinishedReplies) -> StreamedReply:
 
 
 async def call_endpoint(
-    connect: Connect, model: ModelConfig, body: bytes, unfinished: Usage | None = None
+    connect: Connect,
+    model: ModelConfig,
+    body: bytes,
+    unfinished: Usage | None = None,
+    note_headers: Callable[[Mapping[str, str]], None] = lambda headers: None,
 ) -> StreamedReply:
-    progress = ReplyProgress()
+    progress = ReplyProgress(note_headers=note_headers)
     try:
         client = connect(model)
         with tracing.trace_activity_model_call(model, client) as heard:

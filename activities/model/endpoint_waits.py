@@ -26,7 +26,7 @@ def named_wait_seconds(headers: Mapping[str, str], body: object, text: str) -> f
     """Return the seconds until the endpoint wants to be asked again; None if it does not say."""
     places = (
         _scaled(headers.get("retry-after-ms"), 0.001),
-        _header_seconds(headers.get("retry-after"), headers),
+        header_seconds(headers.get("retry-after"), headers),
         next(_body_seconds(body, headers), None),
         _words_seconds(text),
         _reset_seconds(headers),
@@ -41,7 +41,7 @@ def _scaled(value: object, unit: float) -> float | None:
     return None
 
 
-def _header_seconds(value: str | None, headers: Mapping[str, str]) -> float | None:
+def header_seconds(value: str | None, headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a header that has a number, a duration or a date."""
     if not value:
         return None
@@ -49,6 +49,8 @@ def _header_seconds(value: str | None, headers: Mapping[str, str]) -> float | No
         return _until(number, headers)
     with suppress(ValueError):
         return _epoch_seconds(parsedate_to_datetime(value)) - _clock_time(headers)
+    with suppress(ValueError):
+        return _epoch_seconds(datetime.fromisoformat(value)) - _clock_time(headers)
     return _duration_seconds(value)
 
 
@@ -85,12 +87,12 @@ def _body_seconds(value: object, headers: Mapping[str, str], depth: int = 0) -> 
                 unit = 0.001 if str(key).lower().endswith("ms") else 1.0
                 seconds = _scaled(inner, unit)
                 if seconds is None and isinstance(inner, str):
-                    seconds = _header_seconds(inner, headers)
+                    seconds = header_seconds(inner, headers)
                 if seconds is not None:
                     yield seconds
             elif isinstance(inner, dict) and key == "headers":
                 lower = {str(name).lower(): str(each) for name, each in inner.items()}
-                retry = _header_seconds(lower.get("retry-after"), headers)
+                retry = header_seconds(lower.get("retry-after"), headers)
                 wait = _reset_seconds(lower) if retry is None else retry
                 if wait is not None:
                     yield wait
@@ -112,7 +114,7 @@ def _reset_seconds(headers: Mapping[str, Any]) -> float | None:
     for name, value in headers.items():
         if _RESETS.fullmatch(name):
             remaining = headers.get(name.replace("reset", "remaining"))
-            seconds = _header_seconds(str(value), headers)
+            seconds = header_seconds(str(value), headers)
             if seconds is not None and _scaled(remaining or 0, 1) == 0:
                 waits.append(seconds)
     return max(waits, default=None)

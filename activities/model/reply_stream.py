@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -116,6 +116,7 @@ async def stream_reply(
         options={"headers": {"Content-Type": "application/json"}},
     )
     assert isinstance(response, httpx2.Response)
+    progress.note_headers(response.headers)
     gathered: WireReply = ResponseReply() if is_responses else ChatReply()
     events, kind = EventParser(), response.headers.get("content-type", "")
     try:
@@ -241,6 +242,8 @@ class ReplyProgress:
     """How far a reply has come, to count what one that breaks off has used."""
 
     gathered: WireReply | None = None
+    note_headers: Callable[[Mapping[str, str]], None] = lambda headers: None
+    """Called with those of the answer, before its reply."""
 
     def unfinished_usage(self, error: BaseException, body: bytes) -> Usage | None:
         """Estimate what the endpoint counts for a reply that broke off; None if for none."""

@@ -22,7 +22,7 @@ from activities.projects.project_repository import project_repository_path
 from activities.redaction.credentials import hide_credentials, register_credential_variables
 from activities.redaction.secrets import redact
 from activities.runtime.failures import typed_failure
-from protocol.notification_requests import Destination, Notification, Sending
+from protocol.notification_requests import NOTIFY, Destination, Notification, Sending
 from protocol.short_text import one_line
 
 SECONDS = 30
@@ -107,7 +107,7 @@ def _notification_body(notification: Notification) -> dict[str, str]:
 
 def delivery_mark_path(root: Root, request: Sending) -> Path | None:
     """Return the path of the delivery mark; None if the job is on another host."""
-    parent = (activity.info().workflow_id or "").rpartition("/notify/")[0]
+    parent = (activity.info().workflow_id or "").rpartition(NOTIFY)[0]
     key = f"{request.notification.key}.{request.number}"
     for repository in (root.repository(parent), project_repository_path(root, parent)):
         if repository.is_dir():

@@ -49,7 +49,7 @@ def create_project(
     if len(activity_job_id()) > MAX_ID:
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
     refuse_forgotten_id(root)
-    team_quota(start.team)
+    team = "" if team_quota(start.team) is None else start.team
     agents = load_project_agents(start)
     _check_product_folder(start)
     _check_conditions(start)
@@ -57,6 +57,8 @@ def create_project(
     for config in agents:
         check_start_places(config.start, start.repository, start.publish, root.staged.parent)
     notifying = resolve_recipients(agents, start.notify)
+    if notifying:
+        notifying.team = team
     if why := failing_required_command(start, agents):
         raise typed_failure(
             "Dependency", f"{why} {OTHER_NEEDS.format(id=shlex.quote(activity_job_id()))}"

@@ -69,6 +69,8 @@ def _prepare_job(
     if config.team != team:
         snapshot.pin_config(config.model_copy(update={"team": team}))
         config = snapshot.config
+    if prepared.notifying:
+        prepared.notifying.team = team
     notices = [*prepared.notices, *_begin_first_conversation(root, request, prepared)]
     timestamp, moved = save_phase_start(root, snapshot, prepared.story)
     notices += [*filter(None, [window_notice(snapshot)])]

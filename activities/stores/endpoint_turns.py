@@ -1,78 +1,77 @@
 """Turns at a model endpoint that has a quota, shared by all workers of a store.
 
-A request takes the next free turn. Turns are as far apart as the quota of requests and tokens a
-minute allows, so jobs with one request at a time get equal shares. Tokens are estimated by the
-request's size, and corrected by what the reply has used.
+Turns are as far apart as the quota of requests and tokens a minute allows. Tokens are estimated by
+the request's size, and corrected by what the reply has used. Who waits is in a queue, ordered by
+start-time fair queuing: a job of weight 2 gets two turns in a round in which others get one. A
+caller looks again when its turn should come, and takes it if it is free.
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, text, update
+from sqlalchemy import (
+    Connection,
+    Float,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 
-from activities.stores.schema import ENDPOINTS, TURNS
+from activities.stores.learned_quota import LearnedQuota, NamedLimits, Quota
+from activities.stores.schema import ENDPOINTS, SHARES, TURNS
 
-PACE = 0.98
-"""Share of a quota that is used: requests reach the endpoint some milliseconds early or late."""
 LATE_SECONDS = 5.0
-"""A turn that nobody took for so long is lost, so that calls after a break do not come at once."""
+"""A turn that nobody took for so long is lost, and so is the place of who does not look."""
 LONGEST_SECONDS = 3600.0
 """A turn is never later, whatever a clock that was set back says."""
+UNUSED_SECONDS = 1.0
+"""Turns that nobody took for so long may be taken at once, so that callers that look late waste
+nothing. With it, no minute has more than the quota."""
+COURTESY_SECONDS, SOONER_SECONDS = 0.5, 0.25
+"""A turn is left to whom it belongs if that caller looks so soon, or should have so long ago."""
+LONGEST_SLEEP = 20.0
+"""Seconds that an attempt waits for its turn; the next attempt waits for a later one."""
+EARLY_SECONDS = 2.0
+"""That attempt begins so long before the turn, which it then does not miss."""
+LOOK_AHEAD, SOON_SECONDS = 0.9, 3.0
+"""Share of the time until its turn after which a caller looks again, since the turn may come
+earlier, unless it comes soon."""
+SHORTEST_SLEEP = 0.02
 NEWEST_SHARE = 0.1
 """Weight of the newest reply in the average of tokens by request size."""
 
 NEW_ENDPOINT = text(
-    "INSERT INTO endpoints (endpoint, requests_at, tokens_at, tokens_per_byte) "
-    "VALUES (:endpoint, :requests_at, :tokens_at, :tokens_per_byte) ON CONFLICT DO NOTHING"
+    "INSERT INTO endpoints (endpoint, requests_at, tokens_at, tokens_per_byte, round, learned) "
+    "VALUES (:endpoint, :requests_at, :tokens_at, :tokens_per_byte, :round, '') "
+    "ON CONFLICT DO NOTHING"
 )
 """Another worker may insert it at the same moment."""
 
 
-@dataclass(frozen=True)
-class Quota:
-    """What an endpoint allows in a minute; None is no limit."""
-
-    requests: int | None
-    tokens: int | None
-
-    @property
-    def request_seconds(self) -> float:
-        return 60 / (PACE * self.requests) if self.requests else 0.0
-
-    @property
-    def token_seconds(self) -> float:
-        return 60 / (PACE * self.tokens) if self.tokens else 0.0
-
-
-@dataclass(frozen=True)
-class TurnKey:
-    """The endpoint of a turn, and the call that it belongs to."""
-
-    endpoint: str
-    call: str
-
-    @property
-    def row(self) -> ColumnElement[bool]:
-        return (TURNS.c.endpoint == self.endpoint) & (TURNS.c.call == self.call)
-
-
 @dataclass
 class Schedule:
-    """The next free turn of an endpoint. Times are seconds of the store's clock."""
+    """When an endpoint has a free turn. Times are seconds of the store's clock."""
 
     requests_at: float = 0.0
     tokens_at: float = 0.0
     tokens_per_byte: float = 0.3
     """Tokens of a request and its reply, on average, by bytes of the request."""
+    round: float = 0.0
+    """Start of the newest turn, in rounds in which a job of weight 1 has one turn."""
 
-    def take_turn(self, now: float, quota: Quota, size: int) -> tuple[float, float]:
-        """Return the next turn of a request with `size` bytes, and its estimated tokens."""
-        latest = now + LONGEST_SECONDS
-        at = max(now, min(self.requests_at, latest), min(self.tokens_at, latest))
-        tokens = size * self.tokens_per_byte
-        self.requests_at = at + quota.request_seconds
-        self.tokens_at = at + tokens * quota.token_seconds
-        return at, tokens
+    def free_at(self, now: float) -> float:
+        return min(max(self.requests_at, self.tokens_at), now + LONGEST_SECONDS)
+
+    def take_turn(self, now: float, quota: Quota, tokens: float) -> None:
+        latest, earliest = now + LONGEST_SECONDS, now - UNUSED_SECONDS
+        self.requests_at = max(earliest, min(self.requests_at, latest)) + quota.request_seconds
+        self.tokens_at = max(earliest, min(self.tokens_at, latest)) + tokens * quota.token_seconds
 
     def settle(self, quota: Quota, size: int, estimate: float, used: int) -> None:
         """Correct the estimate of a request by the tokens that it has used."""
@@ -80,58 +79,214 @@ class Schedule:
         self.tokens_per_byte += NEWEST_SHARE * (used / max(size, 1) - self.tokens_per_byte)
 
 
-def wait_for_turn(connection: Connection, key: TurnKey, quota: Quota, size: int) -> float:
-    """Return the seconds until the turn of a request with `size` bytes.
-
-    It keeps its turn until `settle_turn`.
-    """
-    schedule, now = _locked_schedule(connection, key.endpoint), _store_time(connection)
-    turn: float | None = connection.scalar(select(TURNS.c.at).where(key.row))
-    if turn is not None and now - LATE_SECONDS <= turn <= now + 2 * LONGEST_SECONDS:
-        return max(0.0, turn - now)
-    old = (TURNS.c.endpoint == key.endpoint) & (TURNS.c.at < now - LONGEST_SECONDS)
-    connection.execute(delete(TURNS).where(key.row | old))
-    at, tokens = schedule.take_turn(now, quota, size)
-    connection.execute(insert(TURNS).values(**asdict(key), at=at, size=size, tokens=tokens))
-    _save_schedule(connection, key.endpoint, schedule)
-    return at - now
-
-
-def settle_turn(connection: Connection, key: TurnKey, quota: Quota, used: int | None) -> None:
-    """Give up the turn; `used` are the tokens of the call, None if they are unknown."""
-    schedule = _locked_schedule(connection, key.endpoint)
-    turn = connection.execute(select(TURNS).where(key.row)).first()
-    if turn is not None and used is not None:
-        schedule.settle(quota, turn.size, turn.tokens, used)
-        _save_schedule(connection, key.endpoint, schedule)
-    connection.execute(delete(TURNS).where(key.row))
-
-
-def postpone_turns(connection: Connection, endpoint: str, seconds: float) -> None:
-    """Let no turn begin before so many seconds, since the endpoint refuses requests until then."""
-    schedule, now = _locked_schedule(connection, endpoint), _store_time(connection)
-    coming = (TURNS.c.endpoint == endpoint) & (TURNS.c.at > now)
-    free = max(now, schedule.requests_at, schedule.tokens_at)
-    first = connection.scalar(select(func.min(TURNS.c.at)).where(coming)) or free
-    if (delay := now + seconds - first) > 0:
-        connection.execute(update(TURNS).where(coming).values(at=TURNS.c.at + delay))
-        schedule.requests_at = free + delay
-        _save_schedule(connection, endpoint, schedule)
+_FIGURES = tuple(asdict(Schedule()))
+# Built once: to build a query costs as much as to run it.
+_CALL = (TURNS.c.endpoint == bindparam("of")) & (TURNS.c.call == bindparam("by"))
+_FIND_TURN = select(TURNS).where(_CALL)
+_DELETE_TURN = delete(TURNS).where(_CALL)
+_LOOK_LATER = update(TURNS).where(_CALL).values(looks_at=bindparam("later"))
+_TAKE_TURN = update(TURNS).where(_CALL).values(at=bindparam("now"), tokens=bindparam("cost"))
+_NOW = bindparam("now", type_=Float)
+_IS_HERE = TURNS.c.looks_at.between(_NOW - COURTESY_SECONDS, _NOW + SOONER_SECONDS)
+_COUNT_BEFORE = select(
+    func.count(),
+    func.sum(TURNS.c.tokens),
+    func.sum(case((_IS_HERE, 1), else_=0)),
+    func.min(TURNS.c.start),
+).where(
+    TURNS.c.endpoint == bindparam("of"),
+    TURNS.c.at.is_(None),
+    TURNS.c.looks_at > _NOW - LATE_SECONDS,
+    (TURNS.c.start < bindparam("place"))
+    | ((TURNS.c.start == bindparam("place")) & (TURNS.c.call < bindparam("by"))),
+)
+_READ_ENDPOINT = (
+    select(*(ENDPOINTS.c[name] for name in _FIGURES), ENDPOINTS.c.learned)
+    .where(ENDPOINTS.c.endpoint == bindparam("of"))
+    .with_for_update()
+)
+_SAVE_ENDPOINT = (
+    update(ENDPOINTS)
+    .where(ENDPOINTS.c.endpoint == bindparam("of"))
+    .values({name: bindparam(name) for name in ("learned", *_FIGURES)})
+)
 
 
-def _locked_schedule(connection: Connection, endpoint: str) -> Schedule:
-    """Return the endpoint's schedule; other transactions wait until this one ends."""
-    columns = (ENDPOINTS.c.requests_at, ENDPOINTS.c.tokens_at, ENDPOINTS.c.tokens_per_byte)
-    query = select(*columns).where(ENDPOINTS.c.endpoint == endpoint).with_for_update()
-    if (row := connection.execute(query).first()) is None:
-        connection.execute(NEW_ENDPOINT, {"endpoint": endpoint, **asdict(Schedule())})
-        row = connection.execute(query).one()
-    return Schedule(*row)
+@dataclass(frozen=True)
+class TurnKey:
+    """The endpoint of a turn, and the job and call that it belongs to."""
+
+    endpoint: str
+    job: str
+    call: str
+    weight: float = 1.0
+
+    @property
+    def row(self) -> dict[str, str]:
+        """Its row, as queries name it."""
+        return {"of": self.endpoint, "by": self.call}
 
 
-def _save_schedule(connection: Connection, endpoint: str, schedule: Schedule) -> None:
-    own = ENDPOINTS.c.endpoint == endpoint
-    connection.execute(update(ENDPOINTS).where(own).values(**asdict(schedule)))
+@dataclass(frozen=True)
+class Wait:
+    """How long a call waits for its turn."""
+
+    seconds: float
+    """Until the turn, as far as known; 0 if it is now."""
+    quota: Quota
+    """What it waits for; false if the endpoint has none."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is left to another attempt."""
+        return self.seconds > LONGEST_SLEEP
+
+    @property
+    def look_seconds(self) -> float:
+        """When to look again."""
+        if self.is_long:
+            return self.seconds - EARLY_SECONDS
+        share = LOOK_AHEAD if self.seconds > SOON_SECONDS else 1.0
+        return max(SHORTEST_SLEEP, share * self.seconds)
+
+
+class _Before(NamedTuple):
+    """Who waits and has a place before a call."""
+
+    jobs: int
+    tokens: float | None
+    here: int | None
+    """How many of them are due to look."""
+    first: float | None
+    """The first place of them."""
+
+
+@dataclass
+class EndpointTurns:
+    """The turns of an endpoint in a transaction; other transactions wait until this one ends."""
+
+    connection: Connection
+    endpoint: str
+    set_quota: Quota
+    clock: float | None = None
+    """Seconds; None for the store's clock."""
+    now: float = field(init=False)
+    schedule: Schedule = field(init=False)
+    learned: LearnedQuota = field(init=False)
+
+    def __post_init__(self) -> None:
+        of = {"of": self.endpoint}
+        if (row := self.connection.execute(_READ_ENDPOINT, of).first()) is None:
+            values = {"endpoint": self.endpoint, **asdict(Schedule())}
+            self.connection.execute(NEW_ENDPOINT, values)
+            row = self.connection.execute(_READ_ENDPOINT, of).one()
+        # After the lock, for which it may have waited.
+        self.now = _store_time(self.connection) if self.clock is None else self.clock
+        *figures, learned = row
+        self.schedule = Schedule(*figures)
+        self.learned = LearnedQuota.read(learned, self.now)
+
+    @property
+    def quota(self) -> Quota:
+        return self.learned.fill(self.set_quota)
+
+    def save(self) -> None:
+        learned = self.learned.model_dump_json(exclude_defaults=True)
+        values = {"of": self.endpoint, **asdict(self.schedule), "learned": learned}
+        self.connection.execute(_SAVE_ENDPOINT, values)
+
+    def ask(self, key: TurnKey, size: int) -> Wait:
+        """Return how long a request with `size` bytes waits; if not at all, it has its turn.
+
+        It keeps its place until `settle`.
+        """
+        if not self.quota:
+            return Wait(0.0, self.quota)
+        turn = self.connection.execute(_FIND_TURN, key.row).first()
+        if turn and turn.at is not None:
+            if 0 <= self.now - turn.at < LATE_SECONDS:
+                return Wait(0.0, self.quota)
+            self.connection.execute(_DELETE_TURN, key.row)
+            turn = None
+        has_waited = turn is not None
+        start = turn.start if turn else self._enqueue(key, size)
+        before = self._count_before(key, start)
+        wait = self._wait(before)
+        if wait.seconds:
+            later = self.now + wait.look_seconds
+            self.connection.execute(_LOOK_LATER, {**key.row, "later": later})
+            return wait
+        if has_waited:
+            self.learned.note_waiting_turn(self.now)
+        tokens = size * self.schedule.tokens_per_byte
+        self.schedule.take_turn(self.now, self.quota, tokens)
+        # Those who are late keep their place, and others get none before them.
+        first = start if before.first is None else min(start, before.first)
+        self.schedule.round = max(self.schedule.round, first)
+        self.connection.execute(_TAKE_TURN, {**key.row, "now": self.now, "cost": tokens})
+        return wait
+
+    def settle(self, key: TurnKey, used: int | None) -> None:
+        """Give up the turn; `used` are the tokens of the reply, None if there was none."""
+        turn = self.connection.execute(_FIND_TURN, key.row).first()
+        if used is not None:
+            self.learned.note_answer(self.now)
+            if turn is not None and turn.at is not None:
+                self.schedule.settle(self.quota, turn.size, turn.tokens, used)
+        self.connection.execute(_DELETE_TURN, key.row)
+
+    def note_limits(self, limits: NamedLimits) -> None:
+        self.learned.note_limits(limits, self.now)
+
+    def note_refusal(self, key: TurnKey, seconds: float | None, sent: float) -> None:
+        """Let nobody begin for a time after a 429, and calls be further apart.
+
+        Args:
+            seconds: How long, as the endpoint says; None if it does not say.
+            sent: Requests of the last minute that this worker knows of.
+        """
+        turn = self.connection.execute(_FIND_TURN, key.row).first()
+        pause = self.learned.note_refusal(self.now, turn.at if turn else None, sent)
+        free = self.now + (pause if seconds is None else seconds)
+        self.schedule.requests_at = max(self.schedule.requests_at, free)
+
+    def _enqueue(self, key: TurnKey, size: int) -> float:
+        """Enter a call into the queue and return its start: after the job's last turn."""
+        mine = (SHARES.c.endpoint == key.endpoint) & (SHARES.c.job == key.job)
+        after = self.connection.scalar(select(SHARES.c.next).where(mine))
+        start = max(self.schedule.round, after or 0.0)
+        old = TURNS.c.looks_at < self.now - LONGEST_SECONDS
+        over = SHARES.c.next <= self.schedule.round
+        for table, is_over in ((TURNS, old), (SHARES, mine | over)):
+            self.connection.execute(
+                delete(table).where((table.c.endpoint == key.endpoint) & is_over)
+            )
+        share = {"endpoint": key.endpoint, "job": key.job, "next": start + 1 / key.weight}
+        self.connection.execute(insert(SHARES).values(share))
+        turn = {"endpoint": key.endpoint, "call": key.call, "start": start, "size": size}
+        tokens = size * self.schedule.tokens_per_byte
+        self.connection.execute(insert(TURNS).values(**turn, tokens=tokens, looks_at=self.now))
+        return start
+
+    def _count_before(self, key: TurnKey, start: float) -> _Before:
+        of = {**key.row, "now": self.now, "place": start}
+        return _Before(*self.connection.execute(_COUNT_BEFORE, of).one())
+
+    def _wait(self, before: _Before) -> Wait:
+        """Return how long a call waits for those whose place is before its own."""
+        quota, free = self.quota, max(0.0, self.schedule.free_at(self.now) - self.now)
+        if not free and not before.here:
+            return Wait(0.0, quota)
+        requests = before.jobs * quota.request_seconds
+        theirs = max(requests, (before.tokens or 0.0) * quota.token_seconds)
+        return Wait(max(SHORTEST_SLEEP, min(free + theirs, LONGEST_SECONDS)), quota)
+
+
+def endpoint_has_quota(connection: Connection, endpoint: str) -> bool:
+    """Whether a worker has learned a quota of the endpoint."""
+    query = select(ENDPOINTS.c.learned).where(ENDPOINTS.c.endpoint == endpoint)
+    learned = LearnedQuota.read(connection.scalar(query) or "", _store_time(connection))
+    return bool(learned.fill(Quota(None, None)))
 
 
 def _store_time(connection: Connection) -> float:

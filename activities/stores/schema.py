@@ -127,6 +127,8 @@ ENDPOINTS = Table(
     Column("requests_at", Float, nullable=False),  # next free turn, epoch seconds
     Column("tokens_at", Float, nullable=False),
     Column("tokens_per_byte", Float, nullable=False),
+    Column("round", Float, nullable=False, server_default="0"),  # start of the newest turn
+    Column("learned", Text, nullable=False, server_default=""),  # JSON of a LearnedQuota
 )
 
 TURNS = Table(
@@ -134,9 +136,19 @@ TURNS = Table(
     METADATA,
     Column("endpoint", Text, primary_key=True),
     Column("call", Text, primary_key=True),
-    Column("at", Float, nullable=False),  # epoch seconds
+    Column("start", Float, nullable=False),  # place in the order, in rounds
+    Column("looks_at", Float, nullable=False),  # when its caller looks again, epoch seconds
+    Column("at", Float),  # when the call got its turn; NULL while it waits
     Column("size", BigInteger, nullable=False),
     Column("tokens", Float, nullable=False),  # estimated
+)
+
+SHARES = Table(
+    "shares",
+    METADATA,
+    Column("endpoint", Text, primary_key=True),
+    Column("job", Text, primary_key=True),
+    Column("next", Float, nullable=False),  # start of the job's next turn, in rounds
 )
 
 

@@ -19,6 +19,7 @@ from temporalio.service import RPCError
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
 from cli.jobs.job_memo import JOB, PROJECT, TRIAL
 from cli.jobs.job_view import job_failure_message
+from cli.jobs.lost_notifications import REMEDY, lost_notifications_notice
 from cli.jobs.polling import (
     FORGOTTEN_SECONDS,
     ONE_ROOT,
@@ -185,12 +186,18 @@ async def check_workflow_tasks(client: Client) -> CheckResult:
     return CheckResult(name, True, f"none fails ({looked_at} running jobs{more})")
 
 
+async def check_notifications(client: Client) -> CheckResult:
+    name, lost = "notifications", await lost_notifications_notice(client)
+    return CheckResult(name, not lost, lost or "none was lost", REMEDY)
+
+
 SERVER_CHECKS = (
     check_server_namespace,
     check_search_attributes,
     check_worker,
     check_pinned_jobs,
     check_workflow_tasks,
+    check_notifications,
 )
 
 

@@ -12,6 +12,7 @@ import typer
 from pydantic import TypeAdapter
 
 from cli.jobs.job_view import JobView, view_job
+from cli.jobs.lost_notifications import lost_notifications_line
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.jobs.outline_text import job_exit_code, outline_sheet, print_job_outcome, status_outline
 from cli.jobs.polling import task_queue_notice
@@ -143,6 +144,7 @@ def list_(
         client = await connect_client()
         jobs, open_jobs = await list_jobs(client, limit, is_open=is_open, team=team)
         notices = [await task_queue_notice(client, queue, ids) for queue, ids in open_jobs.items()]
+        notices.append(await lost_notifications_line(client))
         return jobs, list(filter(None, notices))
 
     jobs, notices = run_server_work(fetch_jobs())

@@ -62,10 +62,17 @@ class ModelConfig(Data):
         None,
         ge=1,
         description="Requests a minute that all jobs on the workspaces root send to this endpoint "
-        "and model together; null: no limit.",
+        "and model together; null: what the endpoint's answers and refusals teach.",
     )
     tokens_per_minute: int | None = Field(
         None, ge=1, description="Tokens a minute, of requests and replies together; as above."
+    )
+    weight: float = Field(
+        1,
+        ge=0.01,
+        le=100,
+        description="Turns of a job at this endpoint while others wait too, for each turn of a job "
+        "of weight 1.",
     )
     stream: bool = Field(True, description="Whether to request replies as a stream.")
     send_reasoning: bool | None = Field(

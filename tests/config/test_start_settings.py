@@ -41,6 +41,7 @@ HARMFUL: list[tuple[dict[str, Any], str]] = [
     ({"model.api_key_variable": "AWS_SECRET_ACCESS_KEY"}, "model.base_url"),
     ({"model.name": "dearest"}, "model.name"),
     ({"model.requests_per_minute": 9}, "model.requests_per_minute"),
+    ({"model.weight": 9}, "model.weight"),
     ({"fallbacks": [{"tokens_per_minute": 9}]}, "model.requests_per_minute"),
     ({"phase_models": {"tactical": {"requests_per_minute": 9}}}, "model.requests_per_minute"),
     ({"phase_models": {"tactical": {"base_url": "http://evil/v1"}}}, "model.base_url"),

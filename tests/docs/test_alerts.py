@@ -16,12 +16,13 @@ DASHBOARD = ROOT / "examples/grafana/longhaul.dashboard.json"
 RUNBOOK = "docs/alerts.md"
 METRIC = re.compile(r"\b(?:longhaul|temporal)_[a-z_]+\b")
 RARE = {
+    "longhaul_notifications_lost_total",
     "longhaul_refusals_total",
     "temporal_activity_execution_failed_total",
     "temporal_request_failure_total",
     "temporal_workflow_task_execution_failed_total",
 }
-"""Metrics that are there once something was refused or failed."""
+"""Metrics that are there once something was refused, lost or failed."""
 
 
 def alerts() -> list[dict[str, Any]]:

@@ -12,7 +12,11 @@ from temporalio.exceptions import ApplicationError, FailureError, WorkflowAlread
 from temporalio.workflow import ParentClosePolicy
 
 from protocol.notification_requests import (
+    LOST,
+    NOTIFY,
+    RECIPIENTS,
     Destination,
+    LostNotification,
     Notification,
     Notifying,
     NotifyRequest,
@@ -20,12 +24,15 @@ from protocol.notification_requests import (
     Sent,
 )
 from protocol.payload_reading import InvalidPayload, read_payload_object
+from protocol.short_text import shorten_to_start
 from workflows.runtime import activity_table as table
 from workflows.runtime.activity_calls import ActivityCalls
 from workflows.runtime.activity_failures import StepFailed
 
 SUMMARY_CHARACTERS = 95
 """The server accepts 400 bytes."""
+WHY_CHARACTERS = 300
+"""Of a failure, in the memo."""
 
 
 @workflow.defn(name="Notify")
@@ -45,20 +52,37 @@ class Notify:
         sent = await asyncio.gather(
             *(self._send(request, number, to) for number, to in enumerate(request.to))
         )
-        if lost := [each for each in sent if isinstance(each, str)]:
-            raise ApplicationError("; ".join(lost), type="NotSent", non_retryable=True)
+        if lost := [each for each in sent if isinstance(each, LostNotification)]:
+            # The memo is for who looks later, the counter for who watches.
+            workflow.upsert_memo({LOST: [each.model_dump() for each in lost]})
+            _count_lost(request, len(lost))
+            raise ApplicationError(
+                "; ".join(each.why for each in lost), type="NotSent", non_retryable=True
+            )
         return {"sent": [each.status for each in sent if isinstance(each, Sent)]}
 
-    async def _send(self, notification: NotifyRequest, number: int, to: Destination) -> Sent | str:
+    async def _send(
+        self, notification: NotifyRequest, number: int, to: Destination
+    ) -> Sent | LostNotification:
         request = Sending(notification=notification.notification, to=to, number=number)
-        what = f"{notification.notification.event} to {to.name or to.url_variable or 'the address'}"
+        what = f"{notification.notification.event} to {to.title}"
         seconds = int(to.timeout) + 60
         try:
             return await self._calls.run_activity(
                 table.SEND_NOTIFICATION, request, what, seconds=seconds
             )
         except StepFailed as failed:
-            return failed.message
+            return LostNotification(
+                to=to.title, why=shorten_to_start(failed.message, WHY_CHARACTERS)
+            )
+
+
+def _count_lost(request: NotifyRequest, count: int) -> None:
+    labels = {"agent": request.notification.agent, "event": request.notification.event}
+    counter = workflow.metric_meter().create_counter(
+        "longhaul_notifications_lost", "Notifications that were given up, by recipient."
+    )
+    counter.add(count, {**labels, **({"team": request.team} if request.team else {})})
 
 
 async def begin_notifications(
@@ -70,18 +94,19 @@ async def begin_notifications(
     """
     for each in due:
         recipients = [to for to in book.to if each.event in to.on] if book else []
-        if recipients:
-            await asyncio.shield(_begin_notification(each, recipients, notice))
+        if book and recipients:
+            request = NotifyRequest(notification=each, to=recipients, team=book.team)
+            await asyncio.shield(_begin_notification(request, notice))
 
 
-async def _begin_notification(
-    each: Notification, to: list[Destination], notice: Callable[[str], None]
-) -> None:
+async def _begin_notification(request: NotifyRequest, notice: Callable[[str], None]) -> None:
+    each = request.notification
     try:
         await workflow.start_child_workflow(
             "Notify",
-            NotifyRequest(notification=each, to=to).model_dump(exclude_defaults=True),
-            id=f"{workflow.info().workflow_id}/notify/{each.key}",
+            request.model_dump(exclude_defaults=True),
+            id=f"{workflow.info().workflow_id}{NOTIFY}{each.key}",
+            memo={RECIPIENTS: [to.title for to in request.to]},
             parent_close_policy=ParentClosePolicy.ABANDON,
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             static_summary=f"{each.event}: {each.job}"[:SUMMARY_CHARACTERS],
