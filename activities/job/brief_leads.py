@@ -68,7 +68,8 @@ def short_lead(lead: Lead) -> str:
 @cache
 def heading_mode(words: str) -> Mode:
     known = statement_words()
-    if words in known.of_all("result_headings") or words in known.scope:
+    demands = known.of_all("result_headings") | known.of_all("expectations") | known.scope
+    if words in demands:
         return "binds"
     first = words.split(" ", maxsplit=1)[0] if words else ""
     if words in known.of_all("example_headings") or first in {
@@ -78,7 +79,8 @@ def heading_mode(words: str) -> Mode:
         "beispiele",
     }:
         return "example"
-    return "background" if words in known.of_all("background_headings") else "open"
+    background = known.of_all("background_headings") | known.of_all("observations")
+    return "background" if words in background else "open"
 
 
 def inline_marks(text: str) -> list[re.Match[str]]:

@@ -25,7 +25,7 @@ from activities.text.instructing import heading_asks, sentence_force
 from activities.text.obligations import has_obligation
 from activities.text.safe_text import replace_surrogates
 from activities.text.sentence_ends import split_at_sentence_ends
-from activities.text.statement_words import heading_words
+from activities.text.statement_words import heading_words, statement_words
 from protocol.short_text import one_line
 
 MAX_TEXT = 400
@@ -57,6 +57,8 @@ class _Section:
     line: int
     mode: Mode
     asks: bool
+    expects: bool
+    """Whether its prose says what a reporter of a fault expected."""
     filled: bool = False
 
 
@@ -119,7 +121,8 @@ class _Reader:
         mode = heading_mode(words)
         asks = mode == "open" and heading_asks(block.text)
         title = one_line(block.text.strip(" *_:"), MAX_HEADING)
-        self._sections.append(_Section(block.level, title, block.line, mode, asks))
+        expects = words in statement_words().of_all("expectations")
+        self._sections.append(_Section(block.level, title, block.line, mode, asks, expects))
 
     def _close_sections(self, level: int) -> None:
         """End the sections of that level and below; one that asks stands for itself if empty."""
@@ -161,7 +164,7 @@ class _Reader:
             return
         block_lead = (
             lead
-            if block.kind == "entry"
+            if block.kind == "entry" or (self._sections and self._sections[-1].expects)
             else Lead(mode="open" if lead.mode == "binds" else lead.mode)
         )
         parts = list(self._parts(block.text, block_lead))

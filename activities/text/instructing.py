@@ -58,8 +58,11 @@ def sentence_force(text: str) -> Force:
     parts = [words, *([words_of(text[label.end() :])] if label else [])]
     if any(_is_question(part, text) for part in parts):
         return "asks"
-    if label and heading_words(label[0]) in statement_words().of_all("labels"):
+    named = heading_words(label[0]) if label else ""
+    if named in statement_words().of_all("labels") | statement_words().of_all("expectations"):
         return "asks"
+    if named in statement_words().of_all("observations"):
+        return "none"
     for part in parts:
         bare = _without_leading(part)
         if opens_with(bare, "permissions"):

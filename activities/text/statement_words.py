@@ -31,6 +31,12 @@ class LanguageWords(FrozenData):
     result_headings: _Words = Field(description="Headings whose lists are demands.")
     example_headings: _Words = Field(description="Headings below which nothing is asked for.")
     background_headings: _Words = Field(description="Headings below which little is asked for.")
+    observations: _Words = Field(
+        description="Headings and labels of what a reporter of a fault saw."
+    )
+    expectations: _Words = Field(
+        description="Headings and labels of what a reporter of a fault expected."
+    )
     labels: _Words = Field(description="Labels before a colon that make a demand of what follows.")
     describes: _Words = Field(description="Verbs by which a result is described.")
     forbids: _Words = Field(description="What makes a prohibition, besides `negations`.")
