@@ -211,13 +211,20 @@ class CommandFollower:
         for each in (f"pre{name}", name, f"post{name}"):
             line = str(scripts.get(each) or "")
             line = f"{line} {shlex.join(extra)}" if extra and each == name else line
-            followed = (
-                self._follow_parts(split_runner_commands(line), origin, depth + 1) if line else []
-            )
             # What follows the tests decides nothing of them: an audit needs the network, say.
-            if not (self.by_person and each.startswith("post")) or any(
-                step.runner for step in followed
-            ):
+            is_needless = self.by_person and each != name and each.startswith("post")
+            try:
+                followed = (
+                    self._follow_parts(split_runner_commands(line), origin, depth + 1)
+                    if line
+                    else []
+                )
+            except CommandRefused as refused:
+                if is_needless:
+                    continue
+                why = f"the script {each} of {place} cannot be followed: {refused}"
+                raise CommandRefused(why, missing=refused.missing) from None
+            if not is_needless or any(step.runner for step in followed):
                 steps += followed
         return steps
 

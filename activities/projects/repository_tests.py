@@ -24,6 +24,9 @@ BY_FILE = {
 _PYTEST = re.compile(r"\bpytest\b|\[tool:pytest\]")
 _MAKE_TEST = re.compile(r"^(test|check)\s*:(?!=)", re.MULTILINE)
 _NO_TEST = "no test specified"
+_ANOTHER_SCRIPT = re.compile(r"npm run (?:-s |--silent )?([\w:-]+)")
+_LINTS = re.compile(r"\b(?:lint|eslint|standard|xo|prettier|jshint)\b")
+_BUILDS = re.compile(r"build|compil|transpil|generat|prepare|\b(?:tsc|babel|rollup|webpack)\b")
 
 
 def find_test_command(product: Files, subfolder: str = "") -> str:
@@ -42,11 +45,10 @@ def _command_at_top(top: Files) -> str:
     if command := _python_command(top):
         return command
     with suppress(ValueError, AttributeError):
-        script = (
-            json.loads(read_top_file(top, "package.json") or "{}").get("scripts", {}).get("test")
-        )
+        scripts = json.loads(read_top_file(top, "package.json") or "{}").get("scripts", {})
+        script = scripts.get("test")
         if script and _NO_TEST not in script:
-            return "npm test"
+            return _node_command(script, str(scripts.get("pretest") or ""))
     for name, command in BY_FILE.items():
         if top.entry(name):
             return command
@@ -54,6 +56,13 @@ def _command_at_top(top: Files) -> str:
         return "dotnet test"
     target = _MAKE_TEST.search(read_top_file(top, "Makefile"))
     return f"make {target[1]}" if target else ""
+
+
+def _node_command(script: str, before: str) -> str:
+    """Return the command for a package's tests, without a linter that runs before them."""
+    only_lints = _LINTS.search(before) and not _BUILDS.search(before)
+    alone = _ANOTHER_SCRIPT.fullmatch(script.strip())
+    return f"npm run {alone[1]}" if only_lints and alone else "npm test"
 
 
 def _python_command(top: Files) -> str:

@@ -42,6 +42,14 @@ def files(root: Path, content: Mapping[str, str]) -> Files:
         ),
         ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test"),
         ({"package.json": '{"scripts": {"test": "echo no test specified"}}'}, ""),
+        (
+            {"package.json": '{"scripts": {"pretest": "npm run lint", "test": "npm run only"}}'},
+            "npm run only",
+        ),
+        (
+            {"package.json": '{"scripts": {"pretest": "eslint . && tsc", "test": "npm run a"}}'},
+            "npm test",
+        ),
         ({"go.mod": "module tea\n"}, "go test ./..."),
         ({"Makefile": "all:\n\ncheck: all\n\tprove t\n"}, "make check"),
         ({"README.md": "tea\n"}, ""),
