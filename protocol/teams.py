@@ -21,10 +21,10 @@ def spend_memo(total: Spend, day: str, today: Spend) -> dict[str, str]:
 def noted_spend(memo: Mapping[str, object], day: str = "") -> Spend:
     """Return what a job has noted, in all or on the day; nothing if it has not.
 
-    Anyone who starts a job can set its memo.
+    Anyone who starts a job can set its memo: what is below zero, or no number, counts as nothing.
     """
     noted = str(memo.get(TODAY if day else SPENT) or "").removeprefix(f"{day} " if day else "")
     with suppress(ValueError):
         cost, tokens = noted.split(" ")
-        return Spend(cost=float(cost), tokens=int(tokens))
+        return Spend(cost=max(0.0, float(cost)), tokens=max(0, int(tokens)))
     return Spend()

@@ -191,6 +191,10 @@ class EndpointTurns:
         return self.learned.fill(self.set_quota)
 
     def save(self) -> None:
+        # What lay further ahead would be an hour away at every look.
+        latest = self.now + LONGEST_SECONDS
+        self.schedule.requests_at = min(self.schedule.requests_at, latest)
+        self.schedule.tokens_at = min(self.schedule.tokens_at, latest)
         learned = self.learned.model_dump_json(exclude_defaults=True)
         values = {"of": self.endpoint, **asdict(self.schedule), "learned": learned}
         self.connection.execute(_SAVE_ENDPOINT, values)

@@ -130,3 +130,5 @@ def test_spend_that_is_noted_is_read_again_and_only_of_its_day() -> None:
     assert noted_spend(memo, "2026-03-01") == Spend(tokens=2, cost=1e-07)
     assert noted_spend(memo, "2026-03-02") == Spend()
     assert noted_spend({"spent": "a lot"}) == Spend()
+    assert noted_spend({"spent": "nan 5"}) == Spend(tokens=5)
+    assert noted_spend({"spent": "-100.0 -7"}) == Spend()

@@ -215,3 +215,19 @@ def test_what_is_learned_counts_for_all_and_is_forgotten(store: RelationalStore)
     assert wait(store, THERE, Quota(60, None)).quota.requests == 60
     assert not store.run(lambda c: turns(c, clock=time.time() + 3_700).quota)
     assert not store.read(partial(endpoint_has_quota, endpoint="http://other/v1 m KEY"))
+
+
+@pytest.mark.parametrize("seconds", [1e300, float("inf"), float("nan")])
+def test_a_refusal_for_ever_ends_after_an_hour(root: Root, seconds: float) -> None:
+    store = RelationalStore(root)
+
+    def refuse(connection: Connection) -> None:
+        asked = EndpointTurns(connection, HERE.endpoint, NOTHING, 1000.0)
+        asked.note_refusal(HERE, seconds, 0)
+        asked.save()
+
+    def free_at(connection: Connection) -> float:
+        return EndpointTurns(connection, HERE.endpoint, NOTHING, 4600.0).schedule.free_at(4600.0)
+
+    store.run(refuse)
+    assert store.run(free_at) <= 4600.0
