@@ -13,6 +13,8 @@ _UNITS = {"requests": "requests", "req": "requests", "tokens": "tokens"}
 _MINUTES = {"second": 1 / 60, "minute": 1.0}
 """Minutes of the periods that calls are spread over. Longer ones end in a refusal that says when to
 ask again."""
+LEAST = {"requests": 1.0, "tokens": 1000.0}
+"""A minute. What an endpoint names below is not believed: it would stop every job."""
 
 
 class _Named(NamedTuple):
@@ -41,8 +43,9 @@ def read_rate_headers(headers: Mapping[str, str]) -> NamedLimits:
 
 def _limits(named: list[_Named], unit: str) -> Iterator[float]:
     for each in named:
-        if (each.field, each.unit) == ("limit", unit) and (number := _positive(each.value)):
-            yield number / each.minutes
+        if (each.field, each.unit) == ("limit", unit):
+            rate = (_positive(each.value) or 0.0) / each.minutes
+            yield from [rate] if rate >= LEAST[unit] else []
 
 
 def _values(named: list[_Named], field: str, unit: str) -> Iterator[str]:

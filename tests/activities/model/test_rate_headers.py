@@ -37,6 +37,7 @@ BY_PERIOD = {
     ("headers", "limits"),
     [
         ({}, NOTHING),
+        ({"x-ratelimit-limit-requests": "1e-9", "x-ratelimit-limit-tokens": "1"}, NOTHING),
         (OPENAI, NamedLimits(5_000, 160_000, 159_976, 360.5)),
         (ANTHROPIC, NamedLimits(50, 38_000, 30_000, 12)),
         (BY_PERIOD, NamedLimits(60, 500_000, 499_000)),
@@ -45,7 +46,16 @@ BY_PERIOD = {
         ({"x-ratelimit-limit": "10", "x-ratelimit-reset": "1", "ratelimit-limit": "9"}, NOTHING),
         ({"x-ratelimit-limit-tokens": "-1", "x-ratelimit-limit-requests": "many"}, NOTHING),
     ],
-    ids=["none", "openai", "anthropic", "periods", "azure", "without-unit", "unusable"],
+    ids=[
+        "none",
+        "unbelievable",
+        "openai",
+        "anthropic",
+        "periods",
+        "azure",
+        "without-unit",
+        "unusable",
+    ],
 )
 def test_limits_are_read_in_every_spelling(headers: dict[str, str], limits: NamedLimits) -> None:
     assert read_rate_headers(headers) == limits
