@@ -14,9 +14,9 @@ PACE = 0.98
 MINUTE = 60.0
 FORGOTTEN_SECONDS = 3600.0
 """What nothing has confirmed for so long counts no more."""
-LEAST_RATE, LEAST_SHARE = 1.0, 0.1
+LEAST_RATE, LEAST_SHARE = 20.0, 0.1
 """Requests a minute, and share of the limits that the endpoint names, below which no refusal
-leads."""
+leads. Of fewer requests a refusal says nothing: it may be of a moment, and one job sends so few."""
 DECREASE, NAMED_DECREASE = 0.9, 0.95
 """What a refusal leaves of the rate, and of the share."""
 PAUSE_SECONDS = 10.0
@@ -27,7 +27,7 @@ rate, and above it, where what it is above that rate doubles as well."""
 LONGEST_GROWTH = 5.0
 """Seconds that a call that waited counts for at most."""
 MOST_SPREAD = 10.0
-LONGEST_PAUSE = 60.0
+LONGEST_PAUSE, MOST_DOUBLED = 60.0, 6
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class LearnedQuota(Data):
         is_old = now - self.refused_at < PAUSE_SECONDS or (turn or now) <= self.refused_at
         if not (is_old or self.misses or (turn is None and self.is_named)):
             self._decrease(now, max(self.answers(now), sent))
-        pause = min(2.0**self.misses, LONGEST_PAUSE)
+        pause = min(2.0 ** min(self.misses, MOST_DOUBLED), LONGEST_PAUSE)
         self.misses += 1
         self.confirmed_at = now
         return pause

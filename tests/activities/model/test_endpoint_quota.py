@@ -91,12 +91,12 @@ def test_a_429_without_a_set_quota_teaches_other_workers_too(root: Root) -> None
     settings, quota = model(), EndpointQuota(root)
 
     async def ask_and_be_refused() -> None:
-        for body in (b"one", b"two", b"three"):
-            await quota.wait_for_turn(settings, body)
-        await quota.note_failure(settings, b"three", refused({"retry-after": "30"}))
+        for number in range(31):
+            await quota.wait_for_turn(settings, b"%d" % number)
+        await quota.note_failure(settings, b"30", refused({"retry-after": "30"}))
 
     asyncio.run(environment().run(ask_and_be_refused))
-    with pytest.raises(ApplicationError, match=r"\(2 requests as learned a minute\) is in use"):
+    with pytest.raises(ApplicationError, match=r"\(27 requests as learned a minute\) is in use"):
         wait(root, settings, b"four")
 
 

@@ -26,8 +26,23 @@ def test_each_later_refusal_lowers_the_rate_once_in_ten_seconds_down_to_a_floor(
         assert learned.rate == pytest.approx(rate)
     for now in range(200, 20_000, 20):
         learned.note_answer(now)
-        learned.note_refusal(now, now - 0.5, sent=0)
-    assert learned.rate == 1
+        learned.note_refusal(now, now - 0.5, sent=150)
+    assert learned.rate == 20
+
+
+def test_a_refusal_of_few_requests_teaches_no_rate() -> None:
+    learned = LearnedQuota()
+    for now in range(100, 400, 20):
+        learned.note_answer(now)
+        learned.note_refusal(now, None, sent=12)
+    assert learned.fill(NOTHING) == NOTHING
+
+
+def test_refusals_without_an_answer_pause_for_a_minute_at_most() -> None:
+    learned = LearnedQuota()
+    pauses = [learned.note_refusal(100 + number, None, sent=200) for number in range(2_000)]
+    assert pauses[:7] == [1, 2, 4, 8, 16, 32, 60]
+    assert set(pauses[7:]) == {60}
 
 
 def test_a_refusal_of_far_less_than_the_rate_begins_at_what_was_used() -> None:
