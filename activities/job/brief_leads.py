@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 from activities.text.instructing import describes_result, sentence_force
-from activities.text.statement_words import any_word, heading_words, statement_words
+from activities.text.statement_words import any_word, heading_words, statement_words, words_of
 from protocol.short_text import shorten_to_start
 
 MAX_LEAD = 160
@@ -22,6 +22,8 @@ _BARE_LEADS = frozenset(
 )
 _FOLLOWING = any_word(r"following|as follows|these|folgende[nrsm]?|wie folgt")
 _MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
+_TITLE = re.compile(r"\w+(?: \w+)?:\s")
+"""The title of a scenario, such as `Scenario: no rows`."""
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
 
@@ -69,7 +71,8 @@ def short_lead(lead: Lead) -> str:
 def heading_mode(words: str) -> Mode:
     known = statement_words()
     demands = known.of_all("result_headings") | known.of_all("expectations") | known.scope
-    if words in demands:
+    bare = re.sub(r" (?:for|für) .*", "", words)
+    if words in demands or (bare in demands and bare not in known.of_all("results")):
         return "binds"
     first = words.split(" ", maxsplit=1)[0] if words else ""
     if words in known.of_all("example_headings") or first in {
@@ -97,6 +100,31 @@ def inline_marks(text: str) -> list[re.Match[str]]:
         if len(marks) > 1:
             return marks
     return []
+
+
+def scenario_demands(text: str) -> list[tuple[str, int]]:
+    """Return what scenarios demand, with offsets: each line from a "Then" on, after the lines of
+    its "Given" and "When". Nothing if the text has none.
+    """
+    known = statement_words()
+    before: list[str] = []
+    demands: list[tuple[str, int]] = []
+    demanding, offset = False, 0
+    for raw in text.splitlines(keepends=True):
+        line = raw.strip()
+        first = words_of(line)[0] if line[:1].isupper() else ""
+        if first in known.of_all("given"):
+            before, demanding = [*([] if demanding else before), line], False
+        elif _TITLE.match(line):
+            before, demanding = [], False
+        elif before and line:
+            demanding = demanding or first in known.of_all("then")
+            if demanding:
+                demands.append((f"{' '.join(before)} {line}", offset))
+            else:
+                before.append(line)
+        offset += len(raw)
+    return demands
 
 
 def split_inline_list(sentence: str, offset: int, lead: Lead) -> Iterator[tuple[str, int, Lead]]:

@@ -15,6 +15,7 @@ from activities.job.brief_leads import (
     inline_marks,
     introduces,
     lead_of,
+    scenario_demands,
     short_lead,
     split_inline_list,
 )
@@ -157,7 +158,7 @@ class _Reader:
 
     def _read_block(self, block: Block, *, leads: bool, siblings: bool) -> None:
         lead = self._leads[block.lists[-1]] if block.lists else Lead(mode=self._mode)
-        if lead.mode == "example":
+        if lead.mode == "example" or (block.ticked and lead.mode != "binds"):
             return
         if block.kind == "row":
             self._read_row(block, lead)
@@ -192,6 +193,9 @@ class _Reader:
 
         The lead of the block applies to its first sentence; the others go by their own words.
         """
+        if demands := scenario_demands(text):
+            yield from ((demand, offset, Lead(mode="binds")) for demand, offset in demands)
+            return
         rest: Mode = "open" if lead.mode == "binds" else lead.mode
         for number, (sentence, offset) in enumerate(self._sentences(text)):
             sentence_lead = lead if number == 0 else Lead(mode=rest)
