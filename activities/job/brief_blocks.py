@@ -42,7 +42,13 @@ _DO_FOLLOWING = re.compile(
     r"\b(?:this|that|following|follows|below|tasks?|steps?|folgende\w*|dies)\b",
     re.IGNORECASE,
 )
-_QUOTE = re.compile(r"^\s*>")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
+_FORWARDED = re.compile(
+    r"^(?![ \t]*>).*\b(?:see below|mail below|below mail|forwarded|fwd?|siehe unten"
+    r"|unten stehend\w*|weitergeleitet\w*)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What says that a quote below is what is asked for."""
 _PAGE_MARK = re.compile(r"^\[page \d+[^\[\]]*\]$")
 _TAGS = re.compile(
     r"</?(?:br|p|b|i|em|strong|sub|sup|u|span|div|li|ul|ol|details|summary|kbd|code|a|img|hr|mark|small)\b[^<>]*>",
@@ -100,6 +106,8 @@ def read_blocks(text: str) -> Iterator[Block]:
 def _shown_lines(text: str) -> list[str]:
     folded = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = _without_fences(_without_front_matter(folded.replace("\f", " ").split("\n")))
+    if _FORWARDED.search(folded):
+        lines = [_QUOTE.sub("", line) for line in lines]
     shown = _without_indented_code(_without_comments("\n".join(lines)).split("\n"))
     counted: set[tuple[int, str]] = set()
     headings: set[str] = set()

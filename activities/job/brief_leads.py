@@ -22,6 +22,12 @@ _BARE_LEADS = frozenset(
 )
 _FOLLOWING = any_word(r"following|as follows|these|folgende[nrsm]?|wie folgt")
 _MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
+_EACH = re.compile(
+    r"(?:for|in|per) (?:each|every|all|any|both|the (?:top|first|last|same))\b"
+    r"|(?:für|zu|in) (?:jede[nrms]?|alle[nr]?|beide[nr]?)\b|(?:je|pro) \w",
+    re.IGNORECASE,
+)
+"""What says of which things its list is wanted."""
 _TITLE = re.compile(r"\w+(?: \w+)?:\s")
 """The title of a scenario, such as `Scenario: no rows`."""
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
@@ -38,7 +44,7 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
     mode = heading_mode(heading_words(said))
     if mode != "open":
         return Lead(outer.text, mode)
-    force = sentence_force(said)
+    force = "asks" if _EACH.match(said) else sentence_force(said)
     if force == "example" or re.search(
         r"\b(?:for example|such as|e\.g\.?|zum Beispiel|z\. ?B\.?)\W*$", said
     ):

@@ -38,10 +38,12 @@ _NEED = re.compile(
     r"(?:for|in|with|without|per|at|from|on|by|besides|apart from) [^,.;:]{1,80}?,? "
     r"(?:i|we)(?:'ll| will| also| still)? (?:need|want|require|would like)\b"
     r"|(?:für|zu|zum|zur|in|im|mit|ohne|je|pro|neben) [^,.;:]{1,80}? (?:fehl(?:t|en) (?:uns|mir)"
-    r"|(?:brauchen|benötigen|wollen|möchten) wir|(?:brauche|benötige|will|möchte) ich)\b",
+    r"|(?:brauchen|benötigen|wollen|möchten) wir|(?:brauche|benötige|will|möchte) ich)\b"
+    r"|[^,.;:]{0,80}\b(?:wird|werden) (?:[\w-]+ ){0,4}"
+    r"(?:benötigt|gebraucht|erwartet|gefordert|verlangt|gewünscht)\b",
     re.IGNORECASE,
 )
-"""A need that begins with what it is for."""
+"""A need whose subject comes late."""
 _NOTHING_OF = re.compile(
     r"(?:and |und )?(?:no|kein|keine|keinen) (?!(?:one|need|doubt|wonder|worries|matter|idea|hurry|"
     r"rush|thanks|problem|longer|ahnung|sorge|eile|ursache|wunder|frage)\b)"
@@ -230,7 +232,7 @@ def _is_instruction(words: list[str]) -> bool:
 def _is_request(words: list[str]) -> bool:
     """Return whether "please" makes it a request, or "so" leads to an instruction."""
     for place, word in enumerate(words):
-        if word in {"please", "bitte"}:
+        if word in {"please", "bitte", "pls", "plz"}:
             return len(words) > 2 and not opens_with(words[place + 1 :], "not_instructions")
         if word in {"so", "then", "also"} and place and words[place - 1] in {",", ";"}:
             after = _without_leading(words[place:])
