@@ -56,7 +56,7 @@ async def start_adapter_workflow(
     server: AdapterServer, run: Any, *arguments: Any
 ) -> WorkflowHandle[Any, Any]:
     """Start the workflow, unless a scenario's earlier process did."""
-    handle = await server.client.start_workflow(
+    handle: WorkflowHandle[Any, Any] = await server.client.start_workflow(
         run,
         args=arguments,
         id=WORKFLOW,
