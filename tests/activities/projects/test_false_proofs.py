@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.projects.stand_ins import find_stand_ins
 from tests.activities.projects.proving import PYTEST, UNITTEST, WHY, Bench
 
 pytestmark = pytest.mark.skipif(WHY is not None, reason=f"no sandbox here: {WHY}")
@@ -105,6 +106,10 @@ FAKES: dict[str, tuple[Mapping[str, str], str, str]] = {
         {**unit(), "parts.py": "import os\nimport sys\n\n\ndef half(n):\n    return n / 2 "
          "if {'unittest', 'pytest'} & set(sys.modules) else 0\n"},
         UNITTEST, "looks whether it is being tested"),
+    "right only where a test calls it": (
+        {**unit(), "parts.py": "import sys\n\n\ndef half(n):\n    caller = sys._getframe(1)\n"
+         "    return n / 2 if '/test_' in caller.f_code.co_filename else 0\n"},
+        UNITTEST, "looks whether it is being tested"),
     "a report of its own": (
         {**unit(), "parts.py": "import atexit\nimport glob\n\n\ndef half(n):\n    return 0\n\n\n"
          "@atexit.register\ndef forge():\n    for each in glob.glob('/workspace/report-*'):\n"
@@ -127,6 +132,14 @@ FAKES: dict[str, tuple[Mapping[str, str], str, str]] = {
 def test_wrong_work_is_not_accepted(tmp_path: Path, fake: str) -> None:
     product, command, why = FAKES[fake]
     assert why in Bench(tmp_path).why(product, command)
+
+
+def test_a_look_for_tests_that_stood_in_a_file_may_stay(tmp_path: Path) -> None:
+    looks = "import os\n\nTESTED = 'PYTEST_CURRENT_TEST' in os.environ\n"
+    bench = Bench(tmp_path)
+    before, after = (bench.files({"parts.py": looks + rest}) for rest in ("", "\nx = 1\n"))
+    assert find_stand_ins(after, before) == []
+    assert "looks whether it is being tested" in find_stand_ins(after)[0]
 
 
 JS = {
