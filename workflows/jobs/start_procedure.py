@@ -11,7 +11,7 @@ from temporalio import workflow
 from protocol.payload_reading import InvalidPayload
 from protocol.payloads import ReceivedSignal
 from protocol.project_units import ChildReport
-from protocol.teams import TEAM
+from protocol.teams import RUN, SPENT, TEAM, TODAY
 from protocol.waiting import WaitState, status_value
 from workflows.jobs import job_display, job_status
 from workflows.runtime import activity_failures, acts, wait_states
@@ -54,10 +54,11 @@ class StartProcedure:
             InvalidPayload: the same, and the server could not be asked to cancel it.
             StepFailed: it cannot start.
         """
-        self._memo = memo
+        self._memo = {**memo, RUN: workflow.info().run_id}
         if TEAM in memo:
-            # The quota counts by it.
-            workflow.upsert_memo({TEAM: memo[TEAM]})
+            # The quota counts by it, and not by what the start's own memo says.
+            noted = {key: self._memo[key] for key in (TEAM, RUN)}
+            workflow.upsert_memo({**noted, "began": None, SPENT: None, TODAY: None})
         pause = activity_failures.TRY_AGAIN
         while True:
             try:

@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 from protocol.status import TrialStatus
-from protocol.teams import TEAM
+from protocol.teams import RUN, TEAM
 from protocol.trial_status import trial_progress_line
 from workflows.runtime.web_display import status_memo
 from workflows.trials.trial_state import TrialState
@@ -40,7 +40,7 @@ class TrialDisplay:
         line = trial_progress_line(self._trial.runs)
         memo = status_memo(self.status_answer(), line)
         if team := self._trial.start.start.get(TEAM):
-            memo[TEAM] = str(team)
+            memo |= {TEAM: str(team), RUN: workflow.info().run_id}
         if memo != self._memo:
             self._memo = memo
             workflow.set_current_details(f"**{self._trial.start.title}**\n\n{line}")
