@@ -22,6 +22,8 @@ from protocol.usage import Spend
 
 LISTED_SECONDS = 5
 """How long a start waits until the server lists it, and the team of what was started before."""
+UNKNOWN_TIME = timedelta(minutes=1)
+"""How long a job counts for every team that has not noted its own: the worker may be busy."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ async def _listed_team_jobs(team: str, quota: TeamQuota, now: datetime) -> list[
         if own in names and all(job.is_known for job in jobs[: names.index(own) + 1]):
             break
         await asyncio.sleep(1)
-    return [job for job in jobs if job.is_known]
+    recent = (now - UNKNOWN_TIME).isoformat()
+    return [job for job in jobs if job.is_known or job.since > recent]
 
 
 async def _team_jobs(team: str, quota: TeamQuota, now: datetime) -> list[_TeamJob]:
@@ -82,13 +85,16 @@ async def _team_jobs(team: str, quota: TeamQuota, now: datetime) -> list[_TeamJo
     query = f"TaskQueue = '{activity.info().task_queue}' AND WorkflowType = 'Job' AND {wanted}"
     jobs = []
     async for execution in activity.client().list_workflows(query):
-        memo = own_memo(await execution.memo(), execution.run_id)
+        noted = await execution.memo()
+        memo = own_memo(noted, execution.run_id)
         is_open = execution.status == WorkflowExecutionStatus.RUNNING
         if memo.get(TEAM) == team or (is_open and not memo and not _is_delayed(execution, now)):
             today = noted_spend(memo, f"{now:%Y-%m-%d}")
             began = str(memo.get("began") or "")
             since = began or execution.start_time.astimezone(UTC).isoformat()
-            jobs.append(_TeamJob(execution.id, not began, since, is_open, bool(memo), today))
+            # A run that has just continued another has its memo, and has not noted itself yet.
+            is_waiting = not noted.get("began")
+            jobs.append(_TeamJob(execution.id, is_waiting, since, is_open, bool(memo), today))
     return sorted(jobs, key=lambda job: (job.is_waiting, job.since, job.id))
 
 

@@ -54,11 +54,10 @@ class StartProcedure:
             InvalidPayload: the same, and the server could not be asked to cancel it.
             StepFailed: it cannot start.
         """
-        self._memo = {**memo, RUN: workflow.info().run_id}
+        self._memo = memo
         if TEAM in memo:
-            # The quota counts by it, and not by what the start's own memo says.
-            noted = {key: self._memo[key] for key in (TEAM, RUN)}
-            workflow.upsert_memo({**noted, "began": None, SPENT: None, TODAY: None})
+            # The quota counts by it.
+            _note({TEAM: memo[TEAM]})
         pause = activity_failures.TRY_AGAIN
         while True:
             try:
@@ -66,7 +65,7 @@ class StartProcedure:
             except StepFailed as failed:
                 if not _is_start_failure_fixable(failed):
                     # Without the reason, which is in the failure: a list shows all of it.
-                    workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "failed", ""))
+                    _note(job_display.preparing_job_memo(self._memo, "failed", ""))
                     raise
                 self.waiting = wait_states.start_failure_wait(failed).of_job(
                     workflow.info().workflow_id
@@ -143,7 +142,7 @@ class StartProcedure:
         self.waiting, received.act = None, acts.describe_act(received)
         self._inbox.notice(message)
         workflow.set_current_details(message)
-        workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "cancelled", message))
+        _note(job_display.preparing_job_memo(self._memo, "cancelled", message))
         try:
             await self._steps.cancel_start(reason or who)
         except StepFailed:
@@ -168,7 +167,13 @@ class StartProcedure:
             job_display.preparing_job_markdown(self.waiting, self._inbox.notices)
         )
         word = status_value("waiting", self.waiting.reason)
-        workflow.upsert_memo(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
+        _note(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
+
+
+def _note(memo: dict[str, str]) -> None:
+    """Write the memo, and take out of it what the start has set itself."""
+    unset = dict.fromkeys((TEAM, "began", SPENT, TODAY))
+    workflow.upsert_memo({**unset, **memo, RUN: workflow.info().run_id})
 
 
 def _is_for_start(received: ReceivedSignal) -> bool:
