@@ -35,7 +35,7 @@ format: develop ## format the code
 bench: develop ## compare the cost of a step with the bare engine
 	@$(PYTHON_BIN) -m benchmarks $(ARGS)
 
-compare: .venv-compare/.complete ## compare with other runners (9 minutes)
+compare: .venv-compare/.complete ## compare with other runners (half an hour)
 	@.venv-compare/bin/python -m benchmarks.compare --write docs/comparison.md $(ARGS)
 
 chaos: develop ## disturb jobs and projects and compare their results (ARGS=--help)

@@ -91,16 +91,16 @@ async def serve_worker_process() -> None:
     configuration_layers()
     load_teams()
     check_root_writable(workspaces_root())
-    _check_database_addresses()
+    _check_store_address()
     async with metrics_runtime() as runtime:
         meter = runtime.metric_meter if runtime else None
         await _serve_until_stopped(await connect_client(runtime=runtime), version, meter)
 
 
-def _check_database_addresses() -> None:
-    """Check addresses only: waiting cannot fix a wrong address, but a server may come up later.
+def _check_store_address() -> None:
+    """Check the address only: waiting cannot fix a wrong one, but a server may come up later.
 
-    Raises ConfigError: the address of the store or the graph is invalid, or its driver is missing.
+    Raises ConfigError: the address of the store is invalid, or its driver is missing.
     """
     if os.environ.get("LONGHAUL_STORE_URL"):
         from activities.stores import relational_store, store_errors  # noqa: PLC0415 - loads the database library
@@ -109,10 +109,6 @@ def _check_database_addresses() -> None:
             relational_store.check_relational_store_address()
         except store_errors.StoreUnavailableError as error:
             raise ConfigError(str(error)) from None
-    from activities.tool_catalogue import EXTENSIONS  # noqa: PLC0415 - loads what only activities need
-
-    for extension in EXTENSIONS:
-        extension.check_environment()
 
 
 async def _check_worker_namespace(client: Client) -> None:
@@ -135,6 +131,10 @@ async def _serve_until_stopped(
 ) -> None:
     await _check_worker_namespace(client)
     # Import late: loading all activities takes seconds, wasted if the server is missing.
+    from activities.tool_catalogue import EXTENSIONS  # noqa: PLC0415
+
+    for extension in EXTENSIONS:
+        extension.check_environment()
     root = open_workspaces_root(workspaces_root())
     worker = build_worker(client, root=root, deployment=version)
     # Loaded modules stay for good. Scanning them at every full collection would pause all jobs

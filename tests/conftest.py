@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import settings
 
 import activities.tool_catalogue  # noqa: F401 - fills the registry, as the worker does
 from activities.checkpoints import Root
@@ -21,6 +22,7 @@ from tests.activities.requirements.graph import serving as graph_serving
 from tests.backends import GRAPHS, REMOTES, STORES, WIRES
 from tests.buckets import KEYS, conditional_server
 from tests.crash.processes import WORKER_CONFIG, Nursery, nursery
+from tests.soak import soak
 
 _FETCHED = Path(__file__).with_name(".fetched")
 _COMMAND = Path(__file__).with_name("sources.txt")
@@ -49,6 +51,10 @@ gc.disable()
 
 os.environ["LONGHAUL_CONFIG"] = str(WORKER_CONFIG)
 os.environ["LONGHAUL_HEARTBEAT"] = "quick"
+
+# For those that name no number of examples themselves.
+settings.register_profile("longhaul", max_examples=soak(25, 100), deadline=None)
+settings.load_profile("longhaul")
 
 Real = Callable[[str], bytes]
 

@@ -2,7 +2,8 @@
 
     prepare → bootstrap → work → transition → work → … → final → result
 
-Each arrow between two phases is a gate: the phase ends only if its gate passes. The purposes:
+Each arrow between two phases is a gate: a phase ends only if its gate passes, unless it is given
+up by a rewind. The purposes:
 
     bootstrap    strategic   reads the instructions, writes the plan, hands over the first list
     work         tactical    does the todos of one list
@@ -14,6 +15,7 @@ Each arrow between two phases is a gate: the phase ends only if its gate passes.
 `Job` owns a job's life: it handles signals, takes one step, publishes the status, and continues as
 new when the history is long. Its parts, in the order in which a reader meets them:
 
+    start_procedure    prepares the job's folder and first checkpoint
     job_signals        what people's signals do
     job_loop           a step: a reply of the model, or one of its tool calls
     tool_calls         how a call runs, is refused, or waits for a person
@@ -24,20 +26,23 @@ new when the history is long. Its parts, in the order in which a reader meets th
     completion         the end of the job
     job_recovery       what follows a step that failed: an older checkpoint, or a wait
 
-A phase ends by its last `todo_complete`. A strategic phase also ends by itself, after a reply that
-handed over the next list (`todo_write`) and left no other todo open; one whose file has changed is
-done. Each strategic phase may call `job_complete`, whose gate asks for every item.
+A phase ends by its last `todo_complete`. A strategic phase also ends by itself, after a reply
+whose calls succeeded and that handed over the next list (`todo_write`), if no other todo is open
+(those of the final phase may be) and no judge or person has to be asked. A todo whose file has
+changed is done. Each strategic phase may call `job_complete`, whose gate asks for every item.
 
 A rewind goes on with the files as they are. One by a person that names a phase restores the scope
 of its start, and the files too unless it says otherwise.
 
 Each phase begins with a fresh conversation: what the next one needs is in the files and in its
 first message. An agent with a list of its own (`todos.work`) begins with it, in a tactical phase,
-and may end the job there if it runs commands. Guards and hooks are asked inside the activities: on
-each reply, around each tool call, and after a gate that passes.
+and may end the job there if it runs commands, is shown no todos, or has `job_complete` in the list
+(`ends_job_in_list`). Guards and hooks are asked inside the activities: on each reply, around each
+tool call, and after a gate that passes.
 
 `job.waiting` says why the job does not continue. With `trying` it keeps retrying, for example while
-an endpoint is unavailable; otherwise it waits for a signal from a person.
+an endpoint is unavailable; otherwise it waits for a person's signal, or until the time for an
+answer is over.
 """
 
 import asyncio
@@ -80,7 +85,7 @@ from workflows.runtime.signal_receiver import SignalReceiver
 IN_PAUSE = ("pause", "resume", "rewind", "cancel")
 """Signals that are handled while a reply is kept back."""
 MAX_INHERITED_CHARACTERS = 2000
-"""Most characters of the findings that a fork begins with."""
+"""Most characters of the findings that a fork for a project's unit begins with."""
 
 
 @workflow.defn(name="Job")
@@ -121,7 +126,7 @@ class Job(SignalReceiver):
         await self.inbox.close()
         return job.result.model_dump()
 
-    @workflow.query(description="What `starter.py show --json` prints.")
+    @workflow.query(description="The job's state; `starter.py show --json` adds to it.")
     def status(self) -> dict[str, Any]:
         """Return the job's status."""
         job_id = workflow.info().workflow_id

@@ -89,7 +89,7 @@ class Project(SignalReceiver):
         await self.inbox.close()
         return project.result.model_dump()
 
-    @workflow.query(description="What `starter.py show --json` prints.")
+    @workflow.query(description="The project's state; `starter.py show --json` adds to it.")
     def status(self) -> dict[str, Any]:
         """Return the project's status."""
         if self._project is None:

@@ -29,6 +29,11 @@ def name_from_bytes(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
+def is_dot_git_name(name: str) -> bool:
+    """Return whether the name is git's own folder, which git refuses and which is left out."""
+    return name.lower() == ".git"
+
+
 @lru_cache(maxsize=16_384)
 def entry_name(name: str) -> bytes:
     """Return the tree entry name of a file name: valid UTF-8, determined by the name's bytes.

@@ -208,8 +208,3 @@ def _git_error_summary(text: str) -> str:
         one_line(redact(" ".join((error_lines or lines)[:2])), 300) or "git failed and said nothing"
     )
     return words.replace(_NOBODY_ASKED, "this worker's git has no credentials that are taken there")
-
-
-def is_git_folder(name: str) -> bool:
-    """Return whether the name is git's own folder, which git refuses and which is left out."""
-    return name.lower() == ".git"

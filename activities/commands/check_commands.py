@@ -80,7 +80,7 @@ def with_pipefail(command: str) -> str:
     """
     if any(mark in command for mark in _SUBSTITUTIONS):
         return command
-    ends = _pipe_ends(command)
+    ends = _pipeline_end_programs(command)
     if not ends or not all(end in FILTERS for end in ends):
         return command
     return f"exec bash --noprofile --norc -o pipefail -c {shlex.quote(command)}"
@@ -108,7 +108,7 @@ def _shell_words(command: str) -> list[str]:
         return []
 
 
-def _pipe_ends(command: str) -> list[str]:
+def _pipeline_end_programs(command: str) -> list[str]:
     words = _shell_words(command)
     ends, end, is_piped, is_first = list[str](), "", False, True
     for word in [*words, ";"]:

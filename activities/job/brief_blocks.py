@@ -42,7 +42,13 @@ _DO_FOLLOWING = re.compile(
     r"\b(?:this|that|following|follows|below|tasks?|steps?|folgende\w*|dies)\b",
     re.IGNORECASE,
 )
-_QUOTE = re.compile(r"^\s*>")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
+_FORWARDED = re.compile(
+    r"^(?![ \t]*>).*\b(?:see below|mail below|below mail|forwarded|fwd?|siehe unten"
+    r"|unten stehend\w*|weitergeleitet\w*)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What says that a quote below is what is asked for."""
 _PAGE_MARK = re.compile(r"^\[page \d+[^\[\]]*\]$")
 _TAGS = re.compile(
     r"</?(?:br|p|b|i|em|strong|sub|sup|u|span|div|li|ul|ol|details|summary|kbd|code|a|img|hr|mark|small)\b[^<>]*>",
@@ -50,6 +56,7 @@ _TAGS = re.compile(
 )
 _STRUCK_TAGS = re.compile(r"<(del|s|strike)\b[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _CHECKBOX = re.compile(r"^\[[^\w\]]?\]\s+|^\[[xX]\]\s+")
+_TICKED = re.compile(r"^\[[xX\u2713\u2714]\]\s")
 BOLD_ONLY = 7
 """Level of a heading that is only set in bold, or has no mark at all."""
 
@@ -66,6 +73,8 @@ class Block:
     """Numbers of the lists that it is in, the outermost first."""
     cells: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    ticked: bool = False
+    """Whether it is the entry of a list of tasks that somebody has done."""
 
 
 def is_led_by(following: Block | None, block: Block) -> bool:
@@ -97,37 +106,45 @@ def read_blocks(text: str) -> Iterator[Block]:
 def _shown_lines(text: str) -> list[str]:
     folded = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = _without_fences(_without_front_matter(folded.replace("\f", " ").split("\n")))
+    if _FORWARDED.search(folded):
+        lines = [_QUOTE.sub("", line) for line in lines]
     shown = _without_indented_code(_without_comments("\n".join(lines)).split("\n"))
     counted: set[tuple[int, str]] = set()
+    headings: set[str] = set()
     result = []
     for place, line in enumerate(shown):
-        if _is_numbered_heading(shown, place):
+        if number := _heading_number(shown, place, headings):
+            headings.add(number)
             # Not the entry of a list; without the backslash Markdown takes it for one.
             result.append(re.sub(r"^(\s*\d+)([.)])(?=\s)", r"\1\\\2", line))
             continue
-        if number := _NUMBER.match(line):
+        if entry := _NUMBER.match(line):
             # Markdown would let "2." after a line without a mark be a part of that line.
-            counted.add((int(number["number"]), number["ending"]))
-        again = number and (int(number["number"]) - 1, number["ending"]) in counted
+            counted.add((int(entry["number"]), entry["ending"]))
+        again = entry and (int(entry["number"]) - 1, entry["ending"]) in counted
         hidden = _QUOTE.match(line) or _PAGE_MARK.match(line)
         known = _with_known_marker(_NUMBER.sub(r"\g<indent>1\g<ending>", line) if again else line)
         result.append("" if hidden else known)
     return result
 
 
-def _is_numbered_heading(lines: list[str], place: int) -> bool:
-    """Return whether a line is the heading of a section by its number: one between blank lines,
-    with text below it, or with a heading whose number goes on from its own.
+def _heading_number(lines: list[str], place: int, headings: set[str]) -> str:
+    """Return the number of a section whose heading a line is, or nothing.
+
+    A heading is between blank lines. Text follows it, or a heading whose number goes on from its
+    own; where it has a number of one part, the one before it was a heading.
     """
     section = _SECTION.match(lines[place])
     if section is None or any(line.strip() for line in lines[max(0, place - 1) : place]):
-        return False
+        return ""
+    number = section["number"]
     below = lines[place + 1 : place + 4]
     following = next((line for line in below if line.strip()), "")
     if not below or below[0].strip() or not following or not _looks_like_heading(section["title"]):
-        return False
-    deeper = following.strip().startswith(f"{section['number']}.") and _SECTION.match(following)
-    return bool(deeper) or ("." in section["number"] and not _ANY_MARKER.match(following))
+        return ""
+    deeper = following.strip().startswith(f"{number}.") and _SECTION.match(following)
+    goes_on = "." in number or str(int(number) - 1) in headings
+    return number if deeper or (goes_on and not _ANY_MARKER.match(following)) else ""
 
 
 def _without_indented_code(lines: list[str]) -> list[str]:
@@ -244,7 +261,8 @@ def _blocks_of(tokens: Sequence[Token]) -> Iterator[Block]:
                 yield Block("heading", text, line, level)
             else:
                 kind: Literal["entry", "paragraph"] = "entry" if fresh and lists else "paragraph"
-                yield Block(kind, _CHECKBOX.sub("", text), line, lists=tuple(lists))
+                bare, ticked = _CHECKBOX.sub("", text), _TICKED.match(text) is not None
+                yield Block(kind, bare, line, lists=tuple(lists), ticked=ticked)
             fresh = False
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 from activities.text.instructing import describes_result, sentence_force
-from activities.text.statement_words import any_word, heading_words, statement_words
+from activities.text.statement_words import any_word, heading_words, statement_words, words_of
 from protocol.short_text import shorten_to_start
 
 MAX_LEAD = 160
@@ -22,6 +22,14 @@ _BARE_LEADS = frozenset(
 )
 _FOLLOWING = any_word(r"following|as follows|these|folgende[nrsm]?|wie folgt")
 _MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
+_EACH = re.compile(
+    r"(?:for|in|per) (?:each|every|all|any|both|the (?:top|first|last|same))\b"
+    r"|(?:für|zu|in) (?:jede[nrms]?|alle[nr]?|beide[nr]?)\b|(?:je|pro) \w",
+    re.IGNORECASE,
+)
+"""What says of which things its list is wanted."""
+_TITLE = re.compile(r"\w+(?: \w+)?:\s")
+"""The title of a scenario, such as `Scenario: no rows`."""
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
 
@@ -36,7 +44,7 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
     mode = heading_mode(heading_words(said))
     if mode != "open":
         return Lead(outer.text, mode)
-    force = sentence_force(said)
+    force = "asks" if _EACH.match(said) else sentence_force(said)
     if force == "example" or re.search(
         r"\b(?:for example|such as|e\.g\.?|zum Beispiel|z\. ?B\.?)\W*$", said
     ):
@@ -69,7 +77,8 @@ def short_lead(lead: Lead) -> str:
 def heading_mode(words: str) -> Mode:
     known = statement_words()
     demands = known.of_all("result_headings") | known.of_all("expectations") | known.scope
-    if words in demands:
+    bare = re.sub(r" (?:for|für) .*", "", words)
+    if words in demands or (bare in demands and bare not in known.of_all("results")):
         return "binds"
     first = words.split(" ", maxsplit=1)[0] if words else ""
     if words in known.of_all("example_headings") or first in {
@@ -97,6 +106,31 @@ def inline_marks(text: str) -> list[re.Match[str]]:
         if len(marks) > 1:
             return marks
     return []
+
+
+def scenario_demands(text: str) -> list[tuple[str, int]]:
+    """Return what scenarios demand, with offsets: each line from a "Then" on, after the lines of
+    its "Given" and "When". Nothing if the text has none.
+    """
+    known = statement_words()
+    before: list[str] = []
+    demands: list[tuple[str, int]] = []
+    demanding, offset = False, 0
+    for raw in text.splitlines(keepends=True):
+        line = raw.strip()
+        first = words_of(line)[0] if line[:1].isupper() else ""
+        if first in known.of_all("given"):
+            before, demanding = [*([] if demanding else before), line], False
+        elif _TITLE.match(line):
+            before, demanding = [], False
+        elif before and line:
+            demanding = demanding or first in known.of_all("then")
+            if demanding:
+                demands.append((f"{' '.join(before)} {line}", offset))
+            else:
+                before.append(line)
+        offset += len(raw)
+    return demands
 
 
 def split_inline_list(sentence: str, offset: int, lead: Lead) -> Iterator[tuple[str, int, Lead]]:

@@ -15,6 +15,7 @@ from activities.job.brief_leads import (
     inline_marks,
     introduces,
     lead_of,
+    scenario_demands,
     short_lead,
     split_inline_list,
 )
@@ -33,8 +34,9 @@ MAX_HEADING = 120
 LEAST_WORDS = 3
 """Words of a sentence that may ask for something: a greeting has fewer."""
 _LABEL_LINE = re.compile(r"(?<=\n)[^\W\d_a-z][\w-]{1,20}(?: [\w-]{1,20})?:(?=[ \t]+\S)")
-_SMALL_START = re.compile(r"(?<=[^\W_]{3})[.!](?=\s+[a-z])|(?<=\.[a-z]{2})[.!](?=\s+[a-z])")
+_SMALL_START = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[a-z])|(?<=\.[a-z]{2})[.!?](?=\s+[a-z])")
 """Where a sentence ends and the next begins with a small letter."""
+_FIRST_SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s|$))+[.!?]?")
 _ENTRY_END = re.compile(r"(?:[;,]?\s+(?:and|or|und|oder))?[\s;,]*$")
 
 
@@ -157,7 +159,7 @@ class _Reader:
 
     def _read_block(self, block: Block, *, leads: bool, siblings: bool) -> None:
         lead = self._leads[block.lists[-1]] if block.lists else Lead(mode=self._mode)
-        if lead.mode == "example":
+        if lead.mode == "example" or (block.ticked and lead.mode != "binds"):
             return
         if block.kind == "row":
             self._read_row(block, lead)
@@ -192,6 +194,9 @@ class _Reader:
 
         The lead of the block applies to its first sentence; the others go by their own words.
         """
+        if demands := scenario_demands(text):
+            yield from ((demand, offset, Lead(mode="binds")) for demand, offset in demands)
+            return
         rest: Mode = "open" if lead.mode == "binds" else lead.mode
         for number, (sentence, offset) in enumerate(self._sentences(text)):
             sentence_lead = lead if number == 0 else Lead(mode=rest)
@@ -218,6 +223,9 @@ class _Reader:
 
     def _read_row(self, block: Block, lead: Lead) -> None:
         cells = [cell for cell in block.cells if cell.strip()]
+        left_open = statement_words().of_all("open_priorities")
+        if any(heading_words(cell) in left_open for cell in cells):
+            return
         words = [heading_words(column) for column in block.columns]
         demanded = any(heading_mode(column) == "binds" for column in words)
         if lead.mode == "background":
@@ -239,9 +247,9 @@ class _Reader:
 def _goes_on(text: str, end: re.Match[str]) -> bool:
     """Return whether what follows asks for something by itself, and is no part of the sentence."""
     before = text[max(0, end.start() - 40) : end.start()].rsplit(None, 1)[-1:]
-    following = text[end.end() :][:MAX_TEXT].strip().partition(". ")[0]
+    following = _FIRST_SENTENCE.match(text[end.end() :][:MAX_TEXT].strip())
     abbreviated = bool(before) and before[0].lower() in shipped_indicators().abbreviations
-    return not abbreviated and sentence_force(following) == "asks"
+    return not abbreviated and following is not None and sentence_force(following[0]) == "asks"
 
 
 def _is_wanted(text: str, lead: Lead) -> bool:

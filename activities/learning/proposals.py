@@ -71,7 +71,7 @@ def _unproved_claim_template(
             decision="deny",
             message=lesson,
         )
-    if pattern.tool in WRITES and all(map(_sets_tested, moments)):
+    if pattern.tool in WRITES and all(map(_marks_feature_tested, moments)):
         paths = [spelled for name in FEATURE_LISTS for spelled in (name, f"*/{name}")]
         return Guard(
             name="tested.unproved",
@@ -125,7 +125,7 @@ def _is_proof_tool(tool: str) -> bool:
     return any(fnmatchcase(tool, pattern) for pattern in EVIDENCE_TOOLS)
 
 
-def _sets_tested(moment: CallMoment) -> bool:
+def _marks_feature_tested(moment: CallMoment) -> bool:
     arguments = moment.situation.arguments
     named = PurePosixPath(str(arguments.get("path", ""))).name
     return named in FEATURE_LISTS and TESTED in json.dumps(arguments)

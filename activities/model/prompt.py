@@ -22,6 +22,7 @@ from activities.model.message_forms import message_form_of, message_form_weights
 from activities.model.providers import drops_reasoning_when_forced, provider_name, takes_cache_key
 from activities.redaction.credentials import encode_without_credentials
 from activities.text.tokens import MESSAGE_TOKENS, count_tokens, token_encoding_name
+from activities.toolkit.agent_tools import ends_job_in_list
 from activities.toolkit.path_ownership import is_work_path
 from activities.toolkit.registry import REGISTRY, Tool
 from activities.toolkit.tool_offer import ENDING, offer_tools
@@ -207,8 +208,10 @@ def _prompt_instruction(snapshot: Snapshot, todo: Todo) -> str:
     finished = list(takewhile(lambda each: each.updates in updated, phase.open_todos))
     if not finished or is_refused:
         # Small models call at once whatever is named, done or refused.
-        is_open = snapshot.state.seen.is_idle or is_refused
-        return f"Do todo {todo.id}" + ("." if is_open else ", then call `todo_complete`.")
+        if snapshot.state.seen.is_idle or is_refused:
+            return f"Do todo {todo.id}."
+        rest = ", or `job_complete` once all is done" if ends_job_in_list(snapshot.config) else ""
+        return f"Do todo {todo.id}, then call `todo_complete`{rest}."
     ids = ", ".join(str(each.id) for each in finished)
     files = ", ".join(dict.fromkeys(each.updates for each in finished))
     if len(finished) == 1:

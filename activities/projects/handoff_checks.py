@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, diff_files
 from activities.checkpoints.checkpoint_errors import quote_path_in_error
-from activities.checkpoints.git import is_git_folder
+from activities.checkpoints.entry_names import is_dot_git_name
 from activities.job.deliverables import is_named_unresolved
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
@@ -135,7 +135,7 @@ def _handoff_files_git_refuses(snapshot: Snapshot, folder: str) -> list[str]:
     for entry in _changed_handoff_entries(snapshot, folder):
         parts = entry.path.split("/")
         for depth in range(len(folder.split("/")), len(parts)):
-            if is_git_folder(parts[depth]):
+            if is_dot_git_name(parts[depth]):
                 break
             if not project_git_accepts_name(trial, parts[depth]):
                 unnamed.add("/".join(parts[: depth + 1]))

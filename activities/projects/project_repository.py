@@ -20,8 +20,12 @@ from pygit2.enums import DeltaStatus, FileMode, ObjectType
 from activities.checkpoints import CheckpointMissing, Files, Root, job_folder_name, unescape_name
 from activities.checkpoints.alternates import borrows_objects
 from activities.checkpoints.atomic_folder import atomic_folder
-from activities.checkpoints.entry_names import entry_name, name_from_bytes, name_to_bytes
-from activities.checkpoints.git import is_git_folder
+from activities.checkpoints.entry_names import (
+    entry_name,
+    is_dot_git_name,
+    name_from_bytes,
+    name_to_bytes,
+)
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     EXECUTABLE,
@@ -247,7 +251,7 @@ class ProjectRepository:
                 written[before.raw_name or b""] = TreeEntry(before.filemode, before.id.raw)
                 continue
             plain = unescape_name(name)
-            if is_git_folder(plain) or not project_git_accepts_name(trial, plain):
+            if is_dot_git_name(plain) or not project_git_accepts_name(trial, plain):
                 continue
             if raw.mode == FOLDER:
                 inner = before if isinstance(before, pygit2.Tree) else None

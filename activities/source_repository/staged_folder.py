@@ -18,8 +18,8 @@ import pygit2
 from pygit2.enums import FileMode
 
 from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
-from activities.checkpoints.entry_names import name_from_bytes, name_to_bytes
-from activities.checkpoints.git import is_git_folder, run_git
+from activities.checkpoints.entry_names import is_dot_git_name, name_from_bytes, name_to_bytes
+from activities.checkpoints.git import run_git
 from activities.checkpoints.journal_records import BLOB, COMMIT, TREE, JournalRecord
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.packfile import PackWriter
@@ -271,7 +271,7 @@ class _StagedFolderPack:
         for item in listing:
             name = name_from_bytes(item.name)
             if (
-                not is_git_folder(name)
+                not is_dot_git_name(name)
                 and (entry := self._write_entry(item, f"{above}{name}")) is not None
             ):
                 entries[item.name] = entry

@@ -7,8 +7,7 @@ from typing import cast
 import pygit2
 from pygit2.enums import FileMode
 
-from activities.checkpoints.entry_names import name_from_bytes
-from activities.checkpoints.git import is_git_folder
+from activities.checkpoints.entry_names import is_dot_git_name, name_from_bytes
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.text.safe_text import replace_surrogates
 from config.schema.agent import ConfigError
@@ -64,7 +63,7 @@ def survey_tree(
         for entry in folder:
             name = name_from_bytes(entry.raw_name or b"")
             path = f"{above}{name}"
-            if name in ("", ".", "..") or "/" in name or "\0" in name or is_git_folder(name):
+            if name in ("", ".", "..") or "/" in name or "\0" in name or is_dot_git_name(name):
                 raise ConfigError(
                     f"repository {source}: the name {path!r} cannot be used in a folder"
                 )

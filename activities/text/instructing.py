@@ -28,6 +28,29 @@ _LABEL = re.compile(
     r"\s*(?:[^\W_][\w'/&-]{0,30} ){0,3}[^\W_][\w'/&-]{0,30}"
     r"(?: ?\([^()]{0,40}\))? ?[:\u2013\u2014]\s+(?=\S)"
 )
+_STORY = re.compile(
+    r"(?:as an? [^,.;:]{1,60}?,?\s+(?:i|we) (?:want|need|would like)"
+    r"|als [^,.;:]{1,60}?,?\s+(?:möchte|will|brauche) ich)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a user story."""
+_NEED = re.compile(
+    r"(?:for|in|with|without|per|at|from|on|by|besides|apart from) [^,.;:]{1,80}?,? "
+    r"(?:i|we)(?:'ll| will| also| still)? (?:need|want|require|would like)\b"
+    r"|(?:für|zu|zum|zur|in|im|mit|ohne|je|pro|neben) [^,.;:]{1,80}? (?:fehl(?:t|en) (?:uns|mir)"
+    r"|(?:brauchen|benötigen|wollen|möchten) wir|(?:brauche|benötige|will|möchte) ich)\b"
+    r"|[^,.;:]{0,80}\b(?:wird|werden) (?:[\w-]+ ){0,4}"
+    r"(?:benötigt|gebraucht|erwartet|gefordert|verlangt|gewünscht)\b",
+    re.IGNORECASE,
+)
+"""A need whose subject comes late."""
+_NOTHING_OF = re.compile(
+    r"(?:and |und )?(?:no|kein|keine|keinen) (?!(?:one|need|doubt|wonder|worries|matter|idea|hurry|"
+    r"rush|thanks|problem|longer|ahnung|sorge|eile|ursache|wunder|frage)\b)"
+    r"(?:[\w/-]+ ?){1,5}[.!]?",
+    re.IGNORECASE,
+)
+"""A prohibition without a verb: "No third-party packages"."""
 _EDGES = " \t*_\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb()[]"
 _BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
 _SENTENCE_LIKE = re.compile(r";\s|\s(?:\u2013|\u2014|--?)\s")
@@ -52,7 +75,7 @@ def sentence_force(text: str) -> Force:
         return (
             "asks" if forbids(text) or any(map(has_obligation, _BUT.split(text)[1:])) else "permits"
         )
-    if has_obligation(text):
+    if has_obligation(text) or _STORY.match(text) or _NEED.match(text) or _forbids_thing(text):
         return "asks"
     label = _LABEL.match(text)
     parts = [words, *([words_of(text[label.end() :])] if label else [])]
@@ -73,6 +96,14 @@ def sentence_force(text: str) -> Force:
         if opens_with(direct, "openers") or _is_instruction(part):
             return "asks"
     return "asks" if _asks_in_later_clause(text) else "none"
+
+
+def _forbids_thing(text: str) -> bool:
+    if _NOTHING_OF.fullmatch(text) is None:
+        return False
+    words, grammar = words_of(text), statement_words().grammar
+    stated = grammar.finite | grammar.finite_past | grammar.german_finite | {"far", "yet", "since"}
+    return stated.isdisjoint(words) and not any(word.endswith("ed") for word in words)
 
 
 def _asks_in_later_clause(text: str) -> bool:
@@ -185,7 +216,7 @@ def _is_instruction(words: list[str]) -> bool:
         return len(words) > 1 and is_verb(bare[0])
     if _instructs_at_start(bare):
         return True
-    if _is_request(bare):
+    if _is_request(words):
         return True
     if bare[0] == "du" and len(bare) > 2:
         return bare[1].endswith("st") and bare[1] not in statement_words().grammar.german_states
@@ -201,7 +232,7 @@ def _is_instruction(words: list[str]) -> bool:
 def _is_request(words: list[str]) -> bool:
     """Return whether "please" makes it a request, or "so" leads to an instruction."""
     for place, word in enumerate(words):
-        if word in {"please", "bitte"}:
+        if word in {"please", "bitte", "pls", "plz"}:
             return len(words) > 2 and not opens_with(words[place + 1 :], "not_instructions")
         if word in {"so", "then", "also"} and place and words[place - 1] in {",", ";"}:
             after = _without_leading(words[place:])
@@ -234,6 +265,8 @@ def _instructs_at_start(words: list[str], *, strict: bool = False) -> bool:
         return _is_negated_verb(words[:count], _without_leading(words[count:]))
     first, after = words[0], words[1:]
     if _is_polite_german(first, after) or _is_german_infinitive(words):
+        return True
+    if _is_plural_german(first, after):
         return True
     if first not in statement_words().of_all("verbs"):
         return _is_unlisted_verb(first, after)
@@ -310,6 +343,18 @@ def _is_polite_german(first: str, after: list[str]) -> bool:
         and after[0] == "sie"
         and _GERMAN_FORM.match(first) is not None
         and (first not in statement_words().of_all("questions"))
+    )
+
+
+def _is_plural_german(first: str, after: list[str]) -> bool:
+    """Return whether it is like "Achtet auf die Namen"."""
+    german = statement_words().languages["de"]
+    imperative = f"{first.removesuffix('t').removesuffix('e')}e"
+    return (
+        first.endswith("t")
+        and bool(after)
+        and imperative in german.verbs - german.also_nouns
+        and first not in statement_words().grammar.german_finite
     )
 
 

@@ -19,10 +19,12 @@ _QUOTED = re.compile(
     r"(?<=\S\s)[\"\u201c\u201e\u00ab][^\"\u201c\u201d\u201e\u00ab\u00bb]{1,200}[\"\u201c\u201d\u00bb]"
 )
 _MENTION = re.compile(
-    rf"\b{_MODALS}(?:\s*(?:,|/|\band|\bor|\bund|\boder)\s*(?:(?:and|or|und|oder)\s+)?{_MODALS}\b)+",
+    rf"\b{_MODALS}(?:\s*(?:,|/|\band|\bor|\bund|\boder)\s*(?:(?:and|or|und|oder)\s+)?{_MODALS}\b)+"
+    r"|\b(?:kein|not a) (?:muss|must)\b"
+    r"|\bi have to (?!be able|know)|\bich muss\b|\bmuss ich (?!wissen)",
     re.IGNORECASE,
 )
-"""Words of obligation that are spoken of: "It says must, must not or should"."""
+"""Words that bind no reader: "It says must or should", "It is not a must", "I have to plan"."""
 _WILL = re.compile(
     r"\b([\w'-]+)(?:\s+(?:also|then|only|always|not|never))?\s+(?:will|won't)\s+(\w+)",
     re.IGNORECASE,

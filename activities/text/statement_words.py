@@ -37,6 +37,9 @@ class LanguageWords(FrozenData):
     expectations: _Words = Field(
         description="Headings and labels of what a reporter of a fault expected."
     )
+    open_priorities: _Words = Field(description="Cells of a table whose row binds nobody.")
+    given: _Words = Field(description="Words with which the lines of a scenario begin.")
+    then: _Words = Field(description="Words with which what it demands begins.")
     labels: _Words = Field(description="Labels before a colon that make a demand of what follows.")
     describes: _Words = Field(description="Verbs by which a result is described.")
     forbids: _Words = Field(description="What makes a prohibition, besides `negations`.")

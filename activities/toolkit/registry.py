@@ -187,7 +187,7 @@ def tool(
     effect: Effect,
     phases: tuple[PhaseKind, ...] = ("strategic", "tactical"),
     local: bool = True,
-    seconds: int = 10,
+    seconds: int = 0,
     polling: bool = False,
     at_most_once: bool = False,
     owns: tuple[str, ...] = (),
@@ -201,6 +201,7 @@ def tool(
         effect: `reads`, `writes` (the workspace) or `outside` (anything else).
         local: Run as a local activity. Only for work on the checkpoint whose time is bounded by
             the size of one file; tools that parse, wait or reach outside run as regular ones.
+        seconds: Time limit of an attempt; by default 10 for local tools and 60 for others.
         polling: It polls something that progresses by itself, so a repeated call is no repetition
             while its result changes.
         at_most_once: Its outside effects cannot be recognised by `ToolContext.key`: an interrupted
@@ -219,7 +220,7 @@ def tool(
             phases=phases,
             effect=effect,
             local=local,
-            seconds=seconds,
+            seconds=seconds or (10 if local else 60),
             polling=polling,
             at_most_once=at_most_once,
             owns=owns,

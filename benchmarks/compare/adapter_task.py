@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SYSTEM = "You are an agent. Write the files you are asked for, one tool call at a time."
+PROMPT_OF_B = "This is the prompt of version B."
 TOOL = "Write a text file; an existing one is replaced. Folders on the way are made."
 KEY = "none"
 """The endpoint accepts any."""
@@ -28,6 +29,23 @@ class AdapterTask:
     """Whether to disable the runner's own limit of turns."""
     cap: float = 60.0
     """Time limit of the run in seconds."""
+    scenario: bool = False
+    """Whether this is a run of `scenarios`, which an earlier process may have begun."""
+    address: str = ""
+    """Temporal server that outlives the runner's process."""
+    default_limits: bool = False
+    """Whether a scenario leaves the runner's time-outs as they are."""
+    changed: str = ""
+    """What version B changes: `prompt`, with another tool, or `loop`; empty for version A."""
+
+    @property
+    def system(self) -> str:
+        return f"{SYSTEM} {PROMPT_OF_B}" if self.changed == "prompt" else SYSTEM
+
+    @property
+    def events(self) -> Path:
+        """Log of what the tool did in a scenario."""
+        return Path(self.folder) / "events.jsonl"
 
     @property
     def files(self) -> Path:

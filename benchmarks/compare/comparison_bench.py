@@ -145,10 +145,10 @@ async def measure_comparison(plan: ComparisonPlan) -> dict[str, Any]:
     }
     before = await _measure_comparison_unit()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        async with _start_endpoint(Path(folder)) as base_url:
+        async with start_fake_endpoint(Path(folder)) as base_url:
             bench = ComparisonBench(Path(folder), base_url, plan)
             for name in plan.names:
-                if missing := _missing_adapter_package(name):
+                if missing := missing_adapter_package(name):
                     results["runners"][name] = {"missing": missing}
                     print(f"{name}: {missing} is not installed", file=sys.stderr)
                     continue
@@ -169,7 +169,7 @@ async def _measure_comparison_unit() -> float:
         return (await run_bare_benchmark(running.client, 60, local=False)).mean
 
 
-def _missing_adapter_package(name: str) -> str | None:
+def missing_adapter_package(name: str) -> str | None:
     """Return the first of the adapter's packages that is not installed."""
     for package in ADAPTERS[name].packages:
         try:
@@ -180,7 +180,7 @@ def _missing_adapter_package(name: str) -> str | None:
 
 
 @asynccontextmanager
-async def _start_endpoint(folder: Path) -> AsyncIterator[str]:
+async def start_fake_endpoint(folder: Path) -> AsyncIterator[str]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.compare.fake_endpoint", str(folder / "calls.jsonl")),
         stdout=subprocess.PIPE,

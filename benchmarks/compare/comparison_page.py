@@ -7,17 +7,14 @@ from typing import Any
 from benchmarks.compare.adapters import ADAPTERS
 from benchmarks.drifting_model import ITEMS
 
-MARKED = re.compile(r"(<!-- measured -->\n).*?(<!-- end -->)", re.DOTALL)
 
-
-def update_comparison_page(page: Path, figures: dict[str, Any]) -> None:
-    """Replace the text between the markers. Raises ValueError: the page has no markers."""
-    text = page.read_text(encoding="utf-8")
-    if not MARKED.search(text):
-        raise ValueError(f"{page} has no <!-- measured --> and <!-- end -->; add them")
-    updated = MARKED.sub(
-        lambda match: match.group(1) + comparison_page_markdown(figures) + match.group(2), text
-    )
+def update_comparison_page(page: Path, part: str, measured: str) -> None:
+    """Replace the text between this part's markers. Raises ValueError: the page has no markers."""
+    text, marker = page.read_text(encoding="utf-8"), f"<!-- measured: {part} -->"
+    marked = re.compile(rf"({marker}\n).*?(<!-- end -->)", re.DOTALL)
+    if not marked.search(text):
+        raise ValueError(f"{page} has no {marker} and <!-- end -->; add them")
+    updated = marked.sub(lambda match: match.group(1) + measured + match.group(2), text)
     page.write_text(updated, encoding="utf-8")
 
 
@@ -30,7 +27,7 @@ def comparison_page_markdown(figures: dict[str, Any]) -> str:
         f"activities of Temporal that do nothing): {figures['bare_ms']:.1f} ms. Server: "
         f"`{figures['server']}`.",
         "",
-        *_comparison_page_table(
+        *comparison_page_table(
             _STEPS,
             [
                 _adapter_steps_row(name, measured, figures)
@@ -47,7 +44,7 @@ def comparison_page_markdown(figures: dict[str, Any]) -> str:
             f"A model that drifts at {plan['rate']:.0%} of its calls, {ITEMS} items, "
             f"{plan['seeds']} seeds:",
             "",
-            *_comparison_page_table(_DRIFT, rows),
+            *comparison_page_table(_DRIFT, rows),
         ]
     rows = [
         [
@@ -57,7 +54,7 @@ def comparison_page_markdown(figures: dict[str, Any]) -> str:
         ]
         for name, measured in _compared_adapters(figures)
     ]
-    lines += ["", *_comparison_page_table(["", "versions", "how it is used"], rows)]
+    lines += ["", *comparison_page_table(["", "versions", "how it is used"], rows)]
     lines += [
         f"\nNot measured: {ADAPTERS[name].title}, for want of `{measured['missing']}`."
         for name, measured in figures["runners"].items()
@@ -116,12 +113,12 @@ def _comparison_reach_text(steps: dict[str, Any], steps_wanted: int) -> str:
         return f"the end: {steps_wanted:,} files, {calls}{runs}, {steps['seconds']:.0f} s"
     if steps["ended"] == "time":
         return f"{calls} when the time was up"
-    return f"{calls}: {_page_cell(steps['error'])}"
+    return f"{calls}: {page_cell(steps['error'])}"
 
 
 def _comparison_drift_row(name: str, figures: dict[str, Any]) -> list[str]:
     drift = figures["drift"]
-    ends = ", ".join(f"{_page_cell(end)} {count}" for end, count in drift["ends"].items())
+    ends = ", ".join(f"{page_cell(end)} {count}" for end, count in drift["ends"].items())
     return [
         ADAPTERS[name].title,
         f"{drift['made']:.1f} of {ITEMS}",
@@ -132,7 +129,7 @@ def _comparison_drift_row(name: str, figures: dict[str, Any]) -> list[str]:
     ]
 
 
-def _page_cell(text: str) -> str:
+def page_cell(text: str) -> str:
     """Escape an error's text for a table cell."""
     short = " ".join(text.split()).replace("|", "/")
     return f"`{short[:120]}`" if short else "no reason given"
@@ -144,6 +141,6 @@ def _comparison_size_text(size: float) -> str:
     return f"{size / 1000:.1f} KB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
 
 
-def _comparison_page_table(head: list[str], rows: list[list[str]]) -> list[str]:
+def comparison_page_table(head: list[str], rows: list[list[str]]) -> list[str]:
     cells = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(row) + " |" for row in cells]

@@ -1,9 +1,10 @@
 """The fake endpoint, in its own process: `python -m benchmarks.compare.fake_endpoint LOG`.
 
-It is the rehearsal server with two models, distinguished by name:
+It is the rehearsal server with three models, distinguished by name:
 
 - `steps-N-…` writes N files, one tool call per reply, and then says that it is done.
 - `drift-RATE-…` is `benchmarks.drifting_model`.
+- `calls-5+5_9-…` calls `work` twice for 5 seconds in its first reply, once for 9 in its second.
 
 The log has one line per call; costs are measured from it, not reported by the runner.
 """
@@ -14,15 +15,19 @@ import re
 import threading
 import time
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from benchmarks.compare.adapter_task import PROMPT_OF_B
 from benchmarks.drifting_model import Drifting, even_drift_rates
 from benchmarks.zero_cost import ZeroCost
 from rehearsal import Reply, Request, wire
 from rehearsal.server import ModelServer
 from rehearsal.wire import Model
 
+CALLS = "output/calls.md"
+"""What a job of Longhaul hands over in a scenario."""
 SIZE = 500
 """Characters per file."""
 PHASE = 80
@@ -78,6 +83,36 @@ def _fake_call_in_phase_folder(name: str, arguments: Any, phase: int) -> tuple[s
     return name, arguments
 
 
+@dataclass(frozen=True)
+class Calling:
+    """Calls `work`, for any runner."""
+
+    replies: list[list[dict[str, float]]]
+    """Arguments of the calls of each reply."""
+
+    def __call__(self, request: Request) -> Reply:
+        asked = sum(
+            call["function"]["name"] == "work"
+            for message in request["messages"]
+            for call in message.get("tool_calls") or ()
+        )
+        for reply in self.replies:
+            if reply[0]["number"] > asked:
+                seen = _version_seen_by_model(request)
+                return Reply(calls=[("work", {**each, "version": seen}) for each in reply])
+        if "job_complete" not in str(request.get("tools")):
+            return Reply("All calls were made.")
+        ending = {"summary": "All calls were made.", "deliverables": [CALLS], "confidence": 1.0}
+        write = ("write_file", {"path": CALLS, "content": "All calls were made.\n"})
+        return Reply(calls=[write, ("todo_complete", {}), ("job_complete", ending)])
+
+
+def _version_seen_by_model(request: Request) -> str:
+    marks = {"prompt": PROMPT_OF_B in str(request["messages"])}
+    marks["tool"] = "tool_of_b" in str(request.get("tools"))
+    return " and ".join(mark for mark, seen in marks.items() if seen)
+
+
 @dataclass
 class Behaviours:
     """All models of the endpoint by name; each has its own memory."""
@@ -99,6 +134,12 @@ class Behaviours:
 def _fake_model_from_name(name: str) -> Model:
     kind, _, rest = name.partition("-")
     value = rest.partition("-")[0]
+    if kind == "calls":
+        numbers = count(1)
+        replies = [reply.split("+") for reply in value.split("_")]
+        return Calling(
+            [[{"number": next(numbers), "seconds": float(x)} for x in reply] for reply in replies]
+        )
     if kind == "drift":
         return Drifting(even_drift_rates(float(value)))
     return Stepping(int(value))

@@ -9,7 +9,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import UsageLimits
 
-from benchmarks.compare.adapter_task import KEY, SYSTEM, AdapterTask
+from benchmarks.compare.adapter_task import KEY, AdapterTask
 
 
 def writer_agent(
@@ -19,7 +19,7 @@ def writer_agent(
     return Agent(
         OpenAIChatModel(task.model, provider=OpenAIProvider(openai_client=client)),
         name="writer",
-        instructions=SYSTEM,
+        instructions=task.system,
         model_settings=ModelSettings(temperature=0),
         toolsets=[toolset],
         capabilities=[durability],

@@ -1,19 +1,29 @@
 """Shared by the runners on Temporal: the server, the wait for the end, and the history."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from temporalio import workflow
 from temporalio.client import Client, Plugin, WorkflowFailureError, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError
 
 from benchmarks.actions import settled_action_counts
-from benchmarks.compare.adapter_task import AdapterTask, Outcome, failed_adapter_outcome
+from benchmarks.compare.adapter_task import (
+    AdapterTask,
+    Outcome,
+    current_adapter_task,
+    failed_adapter_outcome,
+)
+from benchmarks.compare.scenario_tools import log_scenario_event
 from benchmarks.histories import workflow_histories
 from engine.development import development_server
 from engine.free_ports import free_port
 
+R = TypeVar("R")
 QUEUE = "compare"
 WORKFLOW = "run"
 FAILING = 5
@@ -29,11 +39,39 @@ class AdapterServer:
 
 
 @asynccontextmanager
-async def serve_temporal_for_adapter(plugins: Sequence[Plugin]) -> AsyncIterator[AdapterServer]:
-    """Start a server that counts Actions and yield it with a client with these plugins."""
+async def serve_temporal_for_adapter(
+    plugins: Sequence[Plugin] = (), connect: Callable[..., Awaitable[Client]] = Client.connect
+) -> AsyncIterator[AdapterServer]:
+    """Yield a client with these plugins, of a server that counts Actions or of the scenario's."""
+    given = {"plugins": plugins} if plugins else {}
+    if address := current_adapter_task().address:
+        yield AdapterServer(await connect(address, **given), 0)
+        return
     port = free_port()
     async with development_server(ui=False, metrics_port=port) as running:
-        yield AdapterServer(await Client.connect(running.address, plugins=plugins), port)
+        yield AdapterServer(await connect(running.address, **given), port)
+
+
+async def start_adapter_workflow(
+    server: AdapterServer, run: Any, *arguments: Any
+) -> WorkflowHandle[Any, Any]:
+    """Start the workflow, unless a scenario's earlier process did."""
+    handle: WorkflowHandle[Any, Any] = await server.client.start_workflow(
+        run,
+        args=arguments,
+        id=WORKFLOW,
+        task_queue=QUEUE,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+    )
+    if current_adapter_task().scenario:
+        log_scenario_event("up")
+    return handle
+
+
+def change_adapter_loop() -> None:
+    """Do what version B of a workflow does before its agent's loop."""
+    if current_adapter_task().changed == "loop":
+        workflow.upsert_memo({"version": "B"})
 
 
 async def adapter_workflow_outcome(
@@ -48,25 +86,36 @@ async def adapter_workflow_outcome(
     outcome = Outcome("finished")
     try:
         async with asyncio.timeout(task.cap):
-            await _await_adapter_workflow(handle)
+            await (outlast_server(handle.result) if task.scenario else _await_ending(handle))
     except TaskFails as error:
-        outcome = Outcome("stopped", f"{await _adapter_workflow_task_failure(handle)}{error}")
+        outcome = Outcome("stopped", f"{await adapter_workflow_task_failure(handle)}{error}")
         await handle.terminate()
     except TimeoutError:
         outcome = Outcome("time")
         await handle.terminate()
     except WorkflowFailureError as error:
         outcome = failed_adapter_outcome(error)
+    if task.scenario:
+        return outcome
     actions = (await settled_action_counts(server.metrics_port)).total()
     recorded, runs = await measure_adapter_history(server.client, handle.id, model)
     return replace(outcome, recorded=recorded, runs=runs, actions=actions)
+
+
+async def outlast_server(wait: Callable[[], Awaitable[R]]) -> R:
+    """Wait for a workflow's end, also while its server is away."""
+    while True:
+        try:
+            return await wait()
+        except RPCError:
+            await asyncio.sleep(1)
 
 
 class TaskFails(Exception):
     """The workflow has not ended, but its task fails and is retried for ever."""
 
 
-async def _await_adapter_workflow(handle: WorkflowHandle[Any, Any]) -> None:
+async def _await_ending(handle: WorkflowHandle[Any, Any]) -> None:
     """Wait for the result. Raises TaskFails."""
     waiting = asyncio.ensure_future(handle.result())
     failing = 0
@@ -81,7 +130,7 @@ async def _await_adapter_workflow(handle: WorkflowHandle[Any, Any]) -> None:
         waiting.cancel()
 
 
-async def _adapter_workflow_task_failure(handle: WorkflowHandle[Any, Any]) -> str:
+async def adapter_workflow_task_failure(handle: WorkflowHandle[Any, Any]) -> str:
     """Return type and text of the error in the last failed workflow task."""
     for event in reversed((await handle.fetch_history()).events):
         failure = event.workflow_task_failed_event_attributes.failure

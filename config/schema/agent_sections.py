@@ -211,8 +211,9 @@ class TodoLists(Data):
     work: list[PredefinedTodo] = Field(
         default_factory=list,
         description="All todos of an agent whose work is one list: its jobs begin with them, in "
-        "a tactical phase. The final phase follows, except for agents with commands, and where "
-        "the last of them calls job_complete.",
+        "a tactical phase. The final phase follows, except for agents with commands, those that "
+        "are shown no todos (`plain`), and where the last of them calls job_complete; a judge "
+        "always has the final phase.",
     )
     transition: list[PredefinedTodo] = Field(
         min_length=1, description="Todos of a strategic phase between two tactical ones."

@@ -143,16 +143,14 @@ def test_the_innermost_cause_names_what_stopped_a_run() -> None:
 
 def test_the_page_keeps_what_people_wrote(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("Before\n<!-- measured -->\nold\n<!-- end -->\nAfter\n")
-    parameters = {"steps": 1, "cap": 1.0, "seeds": 0, "rate": 0.2}
-    comparison = {"date": "2026-01-01", "machine": "1 core", "server": "s", "bare_ms": 1.0}
-    update_comparison_page(page, {**comparison, "asked": parameters, "runners": {}})
-    text = page.read_text()
-    assert text.startswith("Before\n<!-- measured -->\nMeasured 2026-01-01")
-    assert text.endswith("<!-- end -->\nAfter\n")
-    page.write_text("Nothing marked\n")
-    with pytest.raises(ValueError, match="has no <!-- measured -->"):
-        update_comparison_page(page, {**comparison, "asked": parameters, "runners": {}})
+    marked = "<!-- measured: {} -->\n{}\n<!-- end -->\n"
+    page.write_text("Before\n" + marked.format("steps", "old") + marked.format("scenarios", "kept"))
+    update_comparison_page(page, "steps", "new\n")
+    assert page.read_text() == (
+        "Before\n" + marked.format("steps", "new") + marked.format("scenarios", "kept")
+    )
+    with pytest.raises(ValueError, match="has no <!-- measured: drift -->"):
+        update_comparison_page(page, "drift", "new\n")
 
 
 def test_each_adapter_has_its_module() -> None:

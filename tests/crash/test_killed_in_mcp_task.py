@@ -14,10 +14,11 @@ from rehearsal.server import ModelServer
 from tests.activities.mcp.serving import PATIENT, patient_over_http, processes, until
 from tests.crash.begun import Begun, Place
 from tests.crash.processes import Worker
+from tests.soak import soak
 from tests.workflows.queries import query_status
 from tests.workflows.short import DONE, TEA, Call, Short, job
 
-KILLS = 3
+KILLS = soak(1, 3)
 
 
 async def test_the_call_of_a_task_is_sent_once(begun: Begun) -> None:

@@ -17,7 +17,7 @@ from tests.crash.processes import Nursery, TemporalServer
 from tests.soak import soak
 
 QUEUE = "killed-trial"
-RUNS = 2
+RUNS = soak(1, 2)
 PARALLEL = 2
 LEDGERS = {"ada": Ledger("Ada"), "ben": Ledger("Ben")}
 PATIENCE = 180
@@ -67,9 +67,9 @@ async def test_trial_goes_on_after_its_worker_was_killed(
         handle = await client.start_workflow(
             "Trial", trial_start(), id=QUEUE, task_queue=QUEUE, result_type=dict
         )
-        # In the midst of the first runs, and in the midst of the last ones.
+        # In the midst of the first runs, and of the last ones.
         kills = 0
-        for calls in (4, 24):
+        for calls in soak([4], [4, 24]):
             await until_called(model, calls)
             worker.kill()
             await asyncio.to_thread(worker.until_gone)

@@ -7,14 +7,14 @@ from workflows.jobs import guard_outcomes
 
 def test_only_what_refused_can_be_bypassed() -> None:
     job = record(step=3)
-    message = guard_outcomes.bypass_refusal_reason(job, "secrets")
+    message = guard_outcomes.guard_bypass_refusal_reason(job, "secrets")
     assert message == "guard secrets has refused nothing; those that have are: none"
     [line] = guard_outcomes.apply_guard_outcome(
         job, GuardOutcome(guard="secrets", finding="a\nkey"), "write_file"
     )
     assert str(line) == "step 3: guard secrets refused write_file: a key"
     assert job.guard_refusals == {"secrets": 1}
-    assert guard_outcomes.bypass_refusal_reason(job, "secrets") == ""
+    assert guard_outcomes.guard_bypass_refusal_reason(job, "secrets") == ""
     guard_outcomes.grant_guard_bypass(job, {"guard": "secrets", "reason": "an example"})
     assert job.bypasses == {"secrets": "an example"}
     assert "secrets" in (job.correction or "")

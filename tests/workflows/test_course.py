@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.stuck_thresholds import StuckThresholds
+from tests.soak import soak
 from tests.workflows.courses import Event, Watch, completed, did, news, refused
 from workflows.rules.course import MAX_POLLED, MAX_SEEN, CallOutcome, course_window_size
 from workflows.rules.stuck import Narrow, Wait
@@ -104,7 +105,7 @@ HONEST: list[Callable[[], Sequence[Event]]] = [
 ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=soak(30, 100), deadline=None)
 @given(st.lists(st.lists(st.sampled_from(HONEST), max_size=14), max_size=12))
 def test_honest_work_is_never_told_that_it_is_stuck(
     todos: list[list[Callable[[], Sequence[Event]]]],

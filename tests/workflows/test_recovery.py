@@ -3,6 +3,8 @@
 import random
 import shutil
 import subprocess
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from activities.checkpoints import Root, open_checkpoints, sharded_tree
 from activities.checkpoints.journal import get_journal
 from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.job import conversation
+from activities.tool_catalogue import REGISTRY
+from activities.toolkit.tool_context import ToolContext
 from config.learned_guards import LearnedGuards, LearnedRevision
 from rehearsal import Failure, Reply
 from rehearsal.request_view import parse_request_view, request_message_text
@@ -280,3 +284,24 @@ async def test_a_job_in_the_middle_of_a_reply_again_knows_whether_it_was_taken(
     ]
     assert ["was not accepted" in text for text in shown] == [newest == "taken"] * 2
     assert written == ([] if newest == "taken" else ["a.md", "b.md"])
+
+
+async def test_a_tool_past_its_time_limit_is_called_as_often_as_one_that_fails(
+    temporal: Client, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[float] = []
+
+    def search_slowly(context: ToolContext, query: str) -> str:
+        begun.append(time.monotonic())
+        time.sleep(1.6)
+        return "late"
+
+    entry = replace(REGISTRY["web_search"], function=search_slowly, seconds=1)
+    monkeypatch.setitem(REGISTRY, "web_search", entry)
+    model = Short({"Work": [("web_search", {"query": "tea"}), DONE]})
+    settings = {"tools": ["files", "todos", "job", "web_search"], "limits.tool_attempts": 2}
+    async with serving(temporal, root, model) as jobs:
+        handle = await jobs.start(job(set=settings))
+        await jobs.until(handle, waiting_for="tool")
+        assert len(begun) == 2
+        await handle.signal("cancel", {})

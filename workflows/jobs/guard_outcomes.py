@@ -124,7 +124,7 @@ def restoring_guard_bypasses(job: JobRecord, before: dict[str, str]) -> Iterator
             job.bypasses = {**used, **job.bypasses}
 
 
-def bypass_refusal_reason(job: JobRecord, guard: str) -> str:
+def guard_bypass_refusal_reason(job: JobRecord, guard: str) -> str:
     """Return why there is nothing to bypass; empty if there is."""
     if guard in job.guard_refusals:
         return ""

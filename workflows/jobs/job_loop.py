@@ -9,9 +9,11 @@ A call passes these checks in this order; each can refuse it, and the model gets
     stuck rule   the phase goes in circles: in this turn only a rewind or completion is accepted
     reply rule   a guard refused the whole reply that the call is part of
     tool rule    the tool does not exist, or not in this kind of phase
-    hold-back    an earlier call of the same reply failed, which the model had not read yet
+    hold-back    the model has not read yet that an earlier call of the same reply failed, or
+                 what a command of it printed
     limits       no room for the call: it is not refused, the job waits for a person
     gate         code that looks at the workspace, only for calls that end a phase or the job
+    contract     a person approves the plan, and what its job leaves out, if the start asks for it
     guards       rules and programs of the agent's configuration; people can bypass a refusal once
     judge        a second model, if configured, only for the end of a phase
     review       a second agent, if configured, only for the end of the job

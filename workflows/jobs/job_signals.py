@@ -314,7 +314,7 @@ def signal_refusal_reason(job: JobRecord, received: ReceivedSignal) -> str:
         case "answer" | "approve" | "deny":
             return questions.question_mismatch_reason(job, received)
         case "bypass":
-            return guard_outcomes.bypass_refusal_reason(job, received.payload["guard"])
+            return guard_outcomes.guard_bypass_refusal_reason(job, received.payload["guard"])
     return ""
 
 

@@ -160,7 +160,8 @@ class JobSteps(ActivityCalls):
             if route.guarded:
                 request.guards_passed = True
         summary = activity_summary(job, f"{call.line} refused" if refusal else call.line)
-        tool = table.Activity(call.tool, ToolReply, job.limits.tool_attempts, route.seconds)
+        attempts = job.limits.tool_attempts
+        tool = table.Activity(call.tool, ToolReply, attempts, route.seconds, is_tool=True)
         run = self.run_local_activity if route.local or refusal else self.run_activity
         return await run(tool, request, summary)
 

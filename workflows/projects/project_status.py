@@ -113,7 +113,7 @@ def project_unit_status(
         "status": unit.status,
         "attempts": unit.attempts,
         "reasons": reasons,
-        "history": [_attempt_data(each, most) for each in unit.history],
+        "history": [_unit_attempt_data(each, most) for each in unit.history],
         "commit": unit.merged,
     }
     if unit.status == "blocked":
@@ -130,7 +130,7 @@ def project_unit_status(
     return data
 
 
-def _attempt_data(attempt: Attempt, most: int | None) -> dict[str, Any]:
+def _unit_attempt_data(attempt: Attempt, most: int | None) -> dict[str, Any]:
     data = attempt.model_dump(exclude_defaults=True)
     if most is not None and attempt.why:
         data["why"] = [shorten_to_start(" ".join(attempt.why), most)]

@@ -9,7 +9,14 @@ from typing import Any, Protocol
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, FailureError, RetryState, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    FailureError,
+    RetryState,
+    TimeoutError,
+    TimeoutType,
+    is_cancelled_exception,
+)
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.data_model import Data
@@ -31,12 +38,48 @@ with the answer to its next heartbeat, which nobody waits for."""
 LOOK = timedelta(seconds=1)
 """How long a pause waits to hear whether the call in flight is only retried."""
 TEN_MINUTES = 10 * 60
+TIME_LIMIT = "TemporalTimeout:StartToClose"
+"""The server's name for an attempt that reached its time limit."""
 GONE = "it has ended"
 """Why a signal did not reach a closed workflow."""
 _CANCEL_REQUESTED = RetryState.CANCEL_REQUESTED
 """The call failed after it was given up: its worker was lost, or it says what its replies have
 used. It counts as cancelled.
 """
+
+
+async def _execute_activity(
+    row: Activity[R], request: Data, summary: str, *, seconds: int, attempts: int
+) -> R:
+    """Schedule an activity; that of a tool again after its time limit, as often as it may fail."""
+    policy = RetryPolicy(
+        # Failures carry their own delay (`activities.runtime.failures`). This policy is for
+        # attempts whose worker is lost: the first retry comes at once.
+        initial_interval=timedelta(milliseconds=100),
+        maximum_interval=timedelta(seconds=60),
+        maximum_attempts=attempts + LOST_WORKERS if attempts else 0,
+        non_retryable_error_types=[TIME_LIMIT] if row.is_tool else None,
+    )
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            reply: R = await workflow.execute_activity(
+                row.name,
+                request,
+                result_type=row.reply,
+                start_to_close_timeout=timedelta(seconds=seconds),
+                heartbeat_timeout=HEARTBEAT,
+                retry_policy=policy,
+                cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=summary,
+            )
+            return reply
+        except ActivityError as error:
+            cause = error.cause
+            limited = isinstance(cause, TimeoutError) and cause.type == TimeoutType.START_TO_CLOSE
+            if not (row.is_tool and limited) or tries >= attempts:
+                raise
 
 
 class StepInterrupted(Interruption):
@@ -126,21 +169,8 @@ class ActivityCalls:
         self.outlasting += row.outlasts_endpoint
         self.asking += row is MODEL_CALL
         try:
-            reply: R = await workflow.execute_activity(
-                row.name,
-                request,
-                result_type=row.reply,
-                start_to_close_timeout=timedelta(seconds=seconds or row.seconds),
-                heartbeat_timeout=HEARTBEAT,
-                # Failures carry their own delay (`activities.runtime.failures`). This policy is for
-                # attempts whose worker is lost: the first retry comes at once.
-                retry_policy=RetryPolicy(
-                    initial_interval=timedelta(milliseconds=100),
-                    maximum_interval=timedelta(seconds=60),
-                    maximum_attempts=attempts + LOST_WORKERS if attempts else 0,
-                ),
-                cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-                summary=summary,
+            reply = await _execute_activity(
+                row, request, summary, seconds=seconds or row.seconds, attempts=attempts
             )
             await self._await_turn(step, row.name, getattr(reply, "usage", Usage()))
             return reply

@@ -61,6 +61,8 @@ class Activity(Generic[R]):
     reply: type[R]
     attempts: int
     seconds: int = 0
+    is_tool: bool = False
+    """Whether it may act outside: its time limit then counts as a failure, not as a lost worker."""
 
     @property
     def outlasts_endpoint(self) -> bool:

@@ -101,7 +101,7 @@ def rank_like_requirements(
     )
     matches = [
         LikeRequirement(
-            value, likeness_label(text, other.text, value, threshold, by_meaning=bool(by)), other
+            value, similarity_label(text, other.text, value, threshold, by_meaning=bool(by)), other
         )
         for value, other in ranked
     ]
@@ -114,7 +114,7 @@ def describe_like(like: LikeRequirement) -> str:
     return f"{like.likeness:.2f} · {like.label} · {like.other.ref} · {like.other.status} · {words}"
 
 
-def likeness_label(
+def similarity_label(
     text: str, other: str, likeness: float, threshold: float, *, by_meaning: bool
 ) -> str:
     """Say what a like statement is: likeness alone makes no duplicate."""

@@ -2,21 +2,27 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from deepagents import DeepAgentState
 from langchain.agents import create_agent
+from langchain.agents.middleware import before_model
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from benchmarks.compare.adapter_task import (
     KEY,
-    SYSTEM,
     AdapterGauge,
     AdapterTask,
     Outcome,
     failed_adapter_outcome,
     task_tool,
 )
+from benchmarks.compare.scenario_tools import adapter_tools
+
+
+async def step_of_b(state: Any, runtime: Any) -> None:
+    """The node that version B adds to the graph."""
 
 
 async def run_langgraph(task: AdapterTask) -> Outcome:
@@ -28,19 +34,21 @@ async def run_langgraph(task: AdapterTask) -> Outcome:
     async with AsyncSqliteSaver.from_conn_string(str(database)) as saver:
         agent = create_agent(
             model,
-            tools=[task_tool(task, gauge)],
-            system_prompt=SYSTEM,
+            tools=adapter_tools(task, task_tool(task, gauge)),
+            system_prompt=task.system,
+            middleware=[before_model(step_of_b)] if task.changed == "loop" else [],
             # LangChain's own state whose messages are in a DeltaChannel.
             state_schema=DeepAgentState,
             checkpointer=saver,
         )
+        config: Any = {"configurable": {"thread_id": "run"}}
+        first = {"messages": [{"role": "user", "content": task.prompt}]}
+        begun = (await agent.aget_state(config)).next
+        durability: Any = "sync" if task.scenario else None
         outcome = Outcome("finished")
         try:
             async with asyncio.timeout(task.cap):
-                await agent.ainvoke(
-                    {"messages": [{"role": "user", "content": task.prompt}]},
-                    {"configurable": {"thread_id": "run"}},
-                )
+                await agent.ainvoke(None if begun else first, config, durability=durability)
         except TimeoutError:
             outcome = Outcome("time")
         except Exception as error:

@@ -1,7 +1,5 @@
 """The OpenAI Agents SDK with Temporal's plugin for it."""
 
-from datetime import timedelta
-
 from temporalio import activity, workflow
 from temporalio.worker import Worker
 
@@ -13,21 +11,21 @@ with workflow.unsafe.imports_passed_through():
 
     from benchmarks.compare.adapter_task import (
         KEY,
-        SYSTEM,
         TOOL,
         AdapterTask,
         Outcome,
         current_adapter_task,
         task_tool,
     )
+    from benchmarks.compare.scenario_tools import SHORT, adapter_tools, tool_time_limits
     from benchmarks.compare.temporal_adapters import (
         QUEUE,
-        WORKFLOW,
         adapter_workflow_outcome,
+        change_adapter_loop,
         serve_temporal_for_adapter,
+        start_adapter_workflow,
     )
 
-PATIENCE = timedelta(seconds=60)
 MANY = 1_000_000
 """Maximum of turns when the limit is lifted."""
 
@@ -44,12 +42,15 @@ write_file.__doc__ = TOOL
 class OpenAIAgent:
     @workflow.run
     async def run(self, model: str, prompt: str, lifted: bool) -> str:
+        change_adapter_loop()
+        task = current_adapter_task()
+        limits = tool_time_limits(task)
         agent = Agent(
             name="Writer",
-            instructions=SYSTEM,
+            instructions=task.system,
             model=model,
             model_settings=ModelSettings(temperature=0),
-            tools=[activity_as_tool(write_file, start_to_close_timeout=PATIENCE)],
+            tools=[activity_as_tool(each, **limits) for each in adapter_tools(task, write_file)],
         )
         if lifted:
             result = await Runner.run(agent, input=prompt, max_turns=MANY)
@@ -61,17 +62,19 @@ class OpenAIAgent:
 async def run_openai_agents(task: AdapterTask) -> Outcome:
     client = AsyncOpenAI(base_url=task.base_url, api_key=KEY, max_retries=0)
     plugin = OpenAIAgentsPlugin(
-        model_params=ModelActivityParameters(start_to_close_timeout=PATIENCE),
+        model_params=ModelActivityParameters(start_to_close_timeout=SHORT),
         model_provider=OpenAIProvider(openai_client=client, use_responses=False),
     )
     async with (
         serve_temporal_for_adapter([plugin]) as server,
-        Worker(server.client, task_queue=QUEUE, workflows=[OpenAIAgent], activities=[write_file]),
-    ):
-        handle = await server.client.start_workflow(
-            OpenAIAgent.run,
-            args=[task.model, task.prompt, task.lifted],
-            id=WORKFLOW,
+        Worker(
+            server.client,
             task_queue=QUEUE,
+            workflows=[OpenAIAgent],
+            activities=adapter_tools(task, write_file),
+        ),
+    ):
+        handle = await start_adapter_workflow(
+            server, OpenAIAgent.run, task.model, task.prompt, task.lifted
         )
         return await adapter_workflow_outcome(server, handle, task, "invoke_model_activity")

@@ -8,13 +8,13 @@ from openai import AsyncOpenAI
 
 from benchmarks.compare.adapter_task import (
     KEY,
-    SYSTEM,
     TOOL,
     AdapterTask,
     Outcome,
     failed_adapter_outcome,
     task_tool,
 )
+from benchmarks.compare.scenario_tools import adapter_tools, work
 
 OFFERED: Any = {
     "type": "function",
@@ -46,12 +46,15 @@ async def run_plain(task: AdapterTask) -> Outcome:
 async def _run_plain_loop(client: AsyncOpenAI, task: AdapterTask) -> None:
     write = task_tool(task)
     messages: list[Any] = [
-        {"role": "system", "content": SYSTEM},
+        {"role": "system", "content": task.system},
         {"role": "user", "content": task.prompt},
     ]
     while True:
         answer = await client.chat.completions.create(
-            model=task.model, messages=messages, tools=[OFFERED], temperature=0
+            model=task.model,
+            messages=messages,
+            tools=_plain_loop_tools(task),
+            temperature=0,
         )
         reply = answer.choices[0].message
         messages.append(reply.model_dump(exclude_none=True))
@@ -59,14 +62,25 @@ async def _run_plain_loop(client: AsyncOpenAI, task: AdapterTask) -> None:
             return
         for call in reply.tool_calls:
             if call.type == "function":
-                result = _run_plain_loop_call(write, call.function.name, call.function.arguments)
+                result = await _run_plain_loop_call(
+                    write, call.function.name, call.function.arguments
+                )
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
 
-def _run_plain_loop_call(write: Any, name: str, arguments: str) -> str:
-    if name != "write_file":
-        return f"Error: there is no tool {name}."
+def _plain_loop_tools(task: AdapterTask) -> list[Any]:
+    if not task.scenario:
+        return [OFFERED]
+    names = [each.__name__ for each in adapter_tools(task)]
+    return [{"type": "function", "function": {"name": name}} for name in names]
+
+
+async def _run_plain_loop_call(write: Any, name: str, arguments: str) -> str:
     try:
+        if name == "work":
+            return await work(**json.loads(arguments))
+        if name != "write_file":
+            return f"Error: there is no tool {name}."
         return str(write(**json.loads(arguments)))
     except (ValueError, TypeError) as error:
         return f"Error: {error}"

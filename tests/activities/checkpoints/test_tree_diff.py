@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from activities.checkpoints import Change, Files, diff_files
 from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.sharded_tree import FILE, FOLDER, TreeEntry, build_tree
+from tests.soak import soak
 
 PATHS = ["a", "a/b", "a/b/c", "a/d", "a.x", "e/f", "e", ".git/x", "g/h/i/j", "\udcff"]
 STEPS = st.lists(
@@ -47,7 +48,7 @@ def brute_force(old: Files | None, new: Files) -> list[Change]:
     return [Change(path, before.get(path), after.get(path)) for path in order]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=soak(40, 150), deadline=None)
 @given(STEPS, STEPS, st.booleans())
 def test_it_finds_what_brute_force_finds(
     store: ObjectStore,

@@ -17,7 +17,7 @@ from activities.job.plan_and_todo_files import (
     unread_plan_headings,
 )
 from protocol.scope_ledger import sync_plan_steps
-from tests.soak import patient
+from tests.soak import patient, soak
 
 PLAN = """\
 # Plan
@@ -212,7 +212,7 @@ def test_no_line_of_a_plan_takes_long_to_read(line: str) -> None:
 yamlish = st.text(alphabet="-:[]{}&*!|>'\"#%@`,?<= \n\tabtodsi019.x~é\ud800", max_size=200)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=soak(40, 150), deadline=None)
 @given(st.binary(max_size=200) | yamlish.map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_raise(data: bytes) -> None:
     for content in (data, b"todos:\n- id: 1\n  content: " + data):
@@ -222,7 +222,7 @@ def test_no_bytes_raise(data: bytes) -> None:
             todo.model_dump_json()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=soak(30, 100), deadline=None)
 @given(st.text(alphabet="# Phase1:-[x]\n`", max_size=300))
 def test_no_plan_raises(text: str) -> None:
     for phase in parse_plan(text):

@@ -70,6 +70,13 @@ def test_what_completes_a_todo_is_named_once_work_was_seen_and_not_after_a_refus
     assert "Do todo 2." in last(job)
 
 
+def test_the_call_that_completes_the_whole_list_is_named_with_it(tmp_path: Path) -> None:
+    job = Standing.begin(tmp_path, kind="tactical", agent="mender")
+    job.call("write_file", path="output/coffee.md", content="coffee")
+    line = "Do todo 1, then call `todo_complete`, or `job_complete` once all is done."
+    assert last(job)[-1] == line
+
+
 def test_a_schema_is_shown_while_its_todo_is_the_current_one(tmp_path: Path) -> None:
     job = standing(tmp_path, "tactical")
     snapshot = job.open()

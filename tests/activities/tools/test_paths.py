@@ -23,7 +23,7 @@ from config.agent_files import load_agent
 from tests.activities.standing import JOB, Standing
 from tests.soak import soak
 
-CASES = soak(1_000, 10_000)
+CASES = soak(150, 10_000)
 HERE = "canary"
 PARTS = [
     "..", ".", "", "...", ".. ", " ..", "..\u2024", "%2e%2e", "%2e%2e%2f", "..%c0%af", "..\\", "~",
@@ -127,7 +127,7 @@ def _stays_inside(files: Files) -> None:
 
 
 @settings(
-    max_examples=100, deadline=None, derandomize=True, database=None,
+    max_examples=soak(25, 100), deadline=None, derandomize=True, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(prefixes, paths, st.sampled_from(TARGETS))
