@@ -23,6 +23,9 @@ WaitReason = Literal[
     "paused",
 ]
 
+QUOTA: WaitReason = "quota"
+"""The only one that no person needs to attend to."""
+
 _WAITING = "waiting: "
 WAITING_PREFIX = _WAITING.strip()
 """How the status of what waits begins in memo and search attribute, for queries."""

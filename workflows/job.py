@@ -111,7 +111,8 @@ class Job(SignalReceiver):
         self._loop = JobLoop(calls, transition)
         self._recovery = JobRecovery(job, self._steps, self.inbox, self._display)
         self._signals = JobSignals(calls, transition, self._recovery)
-        if not workflow.info().continued_run_id:
+        # The quota of a team counts what has noted its run.
+        if job.team or not workflow.info().continued_run_id:
             self._display.show_status()
         try:
             while job.result is None:
@@ -145,9 +146,9 @@ class Job(SignalReceiver):
 
     async def _begin_job(self, start: tuple[Any, ...]) -> JobRecord:
         """Restore the record of the previous run, or prepare a new job."""
-        if (job := self._continuation.restore_record(JobRecord, start)) is not None:
-            return job
         try:
+            if (job := self._continuation.restore_record(JobRecord, start)) is not None:
+                return job
             start_input = read_job_start_payload(start)
             request = PrepareRequest(
                 **start_input.model_dump(exclude={"trial", "approve_plan"}),

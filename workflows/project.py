@@ -76,7 +76,7 @@ class Project(SignalReceiver):
         self._end = ProjectEnd(
             project, self._steps, self.inbox, children=self._children, display=self._display
         )
-        if not workflow.info().continued_run_id:
+        if project.start.team or not workflow.info().continued_run_id:
             self._display.show_status()
         try:
             while project.result is None:
@@ -118,9 +118,9 @@ class Project(SignalReceiver):
 
     async def _begin_project(self, start: tuple[Any, ...]) -> ProjectRecord:
         """Restore the record of the previous run, or prepare a new project."""
-        if (record := self._continuation.restore_record(ProjectRecord, start)) is not None:
-            return record
         try:
+            if (record := self._continuation.restore_record(ProjectRecord, start)) is not None:
+                return record
             start_input = read_start_payload(
                 ProjectStart, start, "project", '{"form": "…", "instructions": "…"}'
             )

@@ -6,6 +6,7 @@ delivery and mark, the next attempt sends it again with the same Idempotency-Key
 
 import asyncio
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,6 +27,9 @@ from protocol.notification_requests import NOTIFY, Destination, Notification, Se
 from protocol.short_text import one_line
 
 SECONDS = 30
+CHAT_MARKUP = re.compile(r"<(?=[!@#]|\w+:)|@(?=(?:everyone|here|channel|all)\b)|\](?=\()")
+"""How a mention or a link under other words begins in chats. A job's name, or what an agent says,
+must not make one."""
 LONGEST_DELAY = 600.0
 
 
@@ -102,6 +106,7 @@ def _notification_body(notification: Notification) -> dict[str, str]:
     if content := body.pop("content", ""):
         body["content"] = redact(content)
         body["text"] = f"{body['text']}\n{body['content']}"
+    body["text"] = CHAT_MARKUP.sub("\\g<0>\N{WORD JOINER}", body["text"])
     return body
 
 

@@ -4,10 +4,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from protocol.data_model import Data
+from protocol.short_text import one_line
 from protocol.usage import Spend
+from protocol.waiting import QUOTA
 
 MOST_JOBS = 20
 """Jobs that are named in each part."""
+MOST_NAME, MOST_LINE = 100, 500
+"""Characters: whoever starts a job chooses its id."""
 
 
 class DigestJob(Data):
@@ -56,7 +60,7 @@ def digest_text(since: int, jobs: Sequence[DigestJob], unread: int) -> str:
         f"{len(waiting)} waiting, {len(running)} running; spent {total.words}.",
         *_lines("Ended", done, lambda job: job.ending),
         *_lines("Waiting", waiting, lambda job: f"{job.reason}. Type: {job.command}"),
-        *_lines("Running", running, lambda job: "at work"),
+        *_lines("Running", running, lambda job: "at work" if job.is_known else "unclear"),
     ]
     if unread:
         lines.append(f"{unread} more jobs are not counted here: `starter.py list` has them.")
@@ -64,8 +68,22 @@ def digest_text(since: int, jobs: Sequence[DigestJob], unread: int) -> str:
 
 
 def _lines(word: str, jobs: list[DigestJob], describe: Callable[[DigestJob], str]) -> list[str]:
-    """Return a line for each job, those that spent most before the others."""
-    ordered = sorted(jobs, key=lambda job: (-job.spent.cost, -job.spent.tokens, job.id))
-    lines = [f"{word}: {job.id}: {describe(job)} ({job.figures})" for job in ordered[:MOST_JOBS]]
+    """Return a line for each job: those that nobody can help last, those that spent most first."""
+
+    def rank(job: DigestJob) -> tuple[bool, bool, float, int, str]:
+        return (
+            job.reason == QUOTA,
+            bool(job.ending) or job.is_known,
+            -job.spent.cost,
+            -job.spent.tokens,
+            job.id,
+        )
+
+    lines = [
+        one_line(
+            f"{word}: {one_line(job.id, MOST_NAME)}: {describe(job)} ({job.figures})", MOST_LINE
+        )
+        for job in sorted(jobs, key=rank)[:MOST_JOBS]
+    ]
     more = len(jobs) - MOST_JOBS
     return [*lines, f"{word}: {more} more"] if more > 0 else lines

@@ -25,7 +25,7 @@ def claim_ownership(
     keep_days: float | None = None,
     remote: str | None = None,
 ) -> None:
-    refuse_forgotten_id(root)
+    refuse_unusable_id(root)
     mark = OwnerMark(
         chain=chain,
         job=activity_job_id(),
@@ -47,8 +47,15 @@ def claim_ownership(
         )
 
 
-def refuse_forgotten_id(root: Root) -> None:
-    """Refuse the id of a forgotten job, which its remains in the stores carry."""
+def refuse_unusable_id(root: Root) -> None:
+    """Refuse the id of a forgotten job, which its remains in the stores carry, and one that people
+    could not read in one line.
+    """
+    if not activity_job_id().isprintable():
+        raise ConfigError(
+            f"the id {activity_job_id()!r} has characters that are not printed, such as a line "
+            "break; start it under another id"
+        )
     if record := find_forgotten_record(root, activity_job_id()):
         raise ConfigError(f"{record.message}; start this one under another id")
 

@@ -8,7 +8,7 @@ from activities.job.done_when import check_done_when
 from activities.job.scope_list import scope_list
 from activities.notifications.recipients import resolve_recipients
 from activities.preparation.agent_models import choose_agent_models
-from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
+from activities.preparation.checkpoint_ownership import claim_ownership, refuse_unusable_id
 from activities.projects.project_remote import (
     check_remote_project_owner,
     push_project,
@@ -48,7 +48,7 @@ def create_project(
     """Check the start as far as possible, then create the project's repository."""
     if len(activity_job_id()) > MAX_ID:
         raise ConfigError(f"the id of a project has at most {MAX_ID} characters: its jobs' follow")
-    refuse_forgotten_id(root)
+    refuse_unusable_id(root)
     team = "" if team_quota(start.team) is None else start.team
     agents = load_project_agents(start)
     _check_product_folder(start)

@@ -21,7 +21,7 @@ from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import SCHEMA_FILE, typed_result_schema_page
 from activities.preparation.agent_resolution import check_approvals
-from activities.preparation.checkpoint_ownership import claim_ownership, refuse_forgotten_id
+from activities.preparation.checkpoint_ownership import claim_ownership, refuse_unusable_id
 from activities.projects.handoff import render_handoff
 from activities.projects.project_remote import push_start_to_project_remote
 from activities.projects.project_repository import ProjectRepository, project_repository_path
@@ -75,7 +75,7 @@ def claim_checkpoints(root: Root, request: PrepareRequest, config: AgentConfig) 
     # A start that is refused leaves its id free.
     check_approvals(config)
     check_starter_known(config, request.by)
-    refuse_forgotten_id(root)
+    refuse_unusable_id(root)
     checkpoints = open_checkpoints(root, activity_job_id(), create=True)
     claim_ownership(
         root,

@@ -1,8 +1,9 @@
 """Holds a start back while its team is over its quota, before it does anything that costs.
 
-The jobs that are open are counted from Temporal's visibility, in the order in which they were
-started: a start begins once fewer than the quota are older. So of starts that come together the
-oldest begin, none overtakes another, and there is no count that a killed worker could leave wrong.
+The jobs that are open are counted from Temporal's visibility: those that have begun, and of the
+others those that were started before. A start begins once these are fewer than the quota. So of
+starts that come together the oldest begin, none overtakes another, and there is no count that a
+killed worker could leave wrong.
 """
 
 import asyncio
@@ -16,21 +17,25 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.job.activity_context import activity_job_id, activity_schedule_time
 from config.team_files import TeamQuota, team_quota
 from protocol.short_text import count_noun, first_few
-from protocol.teams import TEAM, noted_spend
+from protocol.teams import TEAM, noted_spend, own_memo
 from protocol.usage import Spend
 
-MOST_JOBS = 10_000
 LISTED_SECONDS = 5
 """How long a start waits until the server lists it, and the team of what was started before."""
+UNKNOWN_TIME = timedelta(minutes=1)
+"""How long a job counts for every team that has not noted its own: the worker may be busy."""
 
 
 @dataclass(frozen=True)
 class _TeamJob:
     id: str
-    began: str
+    is_waiting: bool
+    """Whether it has not begun."""
+    since: str
+    """When it began, or was started."""
     is_open: bool
     is_known: bool
-    """Whether its first task has said what its team is."""
+    """Whether its first task has noted what its team is."""
     today: Spend
 
 
@@ -47,7 +52,7 @@ async def check_team_quota(team: str) -> str:
     if quota == TeamQuota():
         return team
     now = datetime.fromtimestamp(activity_schedule_time(), UTC)
-    jobs = await _listed_team_jobs(team, now)
+    jobs = await _listed_team_jobs(team, quota, now)
     if why := _quota_reason(team, quota, jobs, now):
         # An expected answer, which the log of the worker does not need.
         benign = ApplicationErrorCategory.BENIGN
@@ -55,40 +60,47 @@ async def check_team_quota(team: str) -> str:
     return team
 
 
-async def _listed_team_jobs(team: str, now: datetime) -> list[_TeamJob]:
+async def _listed_team_jobs(team: str, quota: TeamQuota, now: datetime) -> list[_TeamJob]:
     own = activity_job_id()
     for _ in range(LISTED_SECONDS):
-        jobs = await _team_jobs(team, now)
+        jobs = await _team_jobs(team, quota, now)
         names = [job.id for job in jobs]
         if own in names and all(job.is_known for job in jobs[: names.index(own) + 1]):
             break
         await asyncio.sleep(1)
-    return [job for job in jobs if job.is_known]
+    recent = (now - UNKNOWN_TIME).isoformat()
+    return [job for job in jobs if job.is_known or job.since > recent]
 
 
-async def _team_jobs(team: str, now: datetime) -> list[_TeamJob]:
-    """Return the team's jobs that are open or have ended today, the oldest first.
+async def _team_jobs(team: str, quota: TeamQuota, now: datetime) -> list[_TeamJob]:
+    """Return the team's jobs that are open or have ended today, in the order in which they begin.
 
-    Open jobs that have not said yet which team is theirs are among them.
+    Open jobs that have not noted yet which team is theirs are among them. Those that have ended
+    are left out where the quota has nothing on a day's spend.
     """
-    query = (
-        f"TaskQueue = '{activity.info().task_queue}' AND WorkflowType = 'Job' AND "
-        "ExecutionStatus != 'ContinuedAsNew' AND (ExecutionStatus = 'Running' OR "
-        f"CloseTime >= '{now:%Y-%m-%d}T00:00:00Z')"
-    )
+    wanted = "ExecutionStatus = 'Running'"
+    if quota.cost or quota.tokens:
+        ended = f"CloseTime >= '{now:%Y-%m-%d}T00:00:00Z' AND ExecutionStatus != 'ContinuedAsNew'"
+        wanted = f"({wanted} OR ({ended}))"
+    query = f"TaskQueue = '{activity.info().task_queue}' AND WorkflowType = 'Job' AND {wanted}"
     jobs = []
-    async for execution in activity.client().list_workflows(query, limit=MOST_JOBS):
-        memo = dict(await execution.memo())
+    async for execution in activity.client().list_workflows(query):
+        noted = await execution.memo()
+        memo = own_memo(noted, execution.run_id)
         is_open = execution.status == WorkflowExecutionStatus.RUNNING
-        if memo.get(TEAM) == team or (is_open and not memo):
+        if memo.get(TEAM) == team or (is_open and not memo and not _is_delayed(execution, now)):
             today = noted_spend(memo, f"{now:%Y-%m-%d}")
-            began = str(memo.get("began") or _start_text(execution))
-            jobs.append(_TeamJob(execution.id, began, is_open, bool(memo), today))
-    return sorted(jobs, key=lambda job: (job.began, job.id))
+            began = str(memo.get("began") or "")
+            since = began or execution.start_time.astimezone(UTC).isoformat()
+            # A run that has just continued another has its memo, and has not noted itself yet.
+            is_waiting = not noted.get("began")
+            jobs.append(_TeamJob(execution.id, is_waiting, since, is_open, bool(memo), today))
+    return sorted(jobs, key=lambda job: (job.is_waiting, job.since, job.id))
 
 
-def _start_text(execution: WorkflowExecution) -> str:
-    return execution.start_time.astimezone(UTC).isoformat()
+def _is_delayed(execution: WorkflowExecution, now: datetime) -> bool:
+    """Return whether the server does not let it begin yet."""
+    return execution.execution_time is not None and execution.execution_time > now
 
 
 def _quota_reason(team: str, quota: TeamQuota, jobs: list[_TeamJob], now: datetime) -> str:

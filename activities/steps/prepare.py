@@ -24,10 +24,12 @@ from activities.preparation.team_quotas import check_team_quota
 from activities.projects.handoff_proof import add_handoff_proof_time
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.work_proof import add_work_proof_time
+from activities.runtime.failures import typed_failure
 from activities.steps.phase_start import offer_phase_tools, save_phase_start
 from activities.steps.root_activity import coroutine_activity
 from activities.tool_catalogue import EXTENSIONS
 from config.agent_inheritance import overridden_agent_value
+from config.schema.agent import ConfigError
 from protocol.notices import as_notice
 from protocol.prepare_requests import PrepareReply, PrepareRequest
 from protocol.short_text import text_title_line
@@ -36,7 +38,7 @@ from protocol.short_text import text_title_line
 @coroutine_activity
 async def prepare(root: Root, request: PrepareRequest) -> PrepareReply:
     root.check_presence()
-    team = await check_team_quota(request.team)
+    team = await _check_team(request)
     if request.project and request.project.root:
         check_activity_root(root, request.project.root, request.project.remote)
     fork = request.fork
@@ -53,6 +55,16 @@ async def prepare(root: Root, request: PrepareRequest) -> PrepareReply:
         newest = await newest_fork_origin_phase(activity.client(), fork.job)
     registered = await registered_search_attributes(activity.client())
     return await asyncio.to_thread(_prepare_job, root, request, registered, newest, team)
+
+
+async def _check_team(request: PrepareRequest) -> str:
+    try:
+        return await check_team_quota(request.team)
+    except ConfigError as error:
+        if request.project is None:
+            raise
+        # The project began with this team, which its next jobs must not lose to an edit.
+        raise typed_failure("Dependency", str(error)) from None
 
 
 def _prepare_job(

@@ -20,13 +20,14 @@ from activities.notifications.digest_text import DigestJob, digest_text
 from activities.notifications.recipients import resolve_recipients
 from activities.steps.root_activity import coroutine_activity
 from config.agent_files import agents_with_digest
-from config.schema.agent import AgentConfig
+from config.schema.agent import AgentConfig, ConfigError
 from protocol.digests import DigestMark, DigestMessage, DigestReply, DigestRequest
 from protocol.notification_requests import DIGEST, Destination, Notification
-from protocol.short_text import shell_quoted
+from protocol.short_text import first_few, shell_quoted
 from protocol.status import JobStatus, ProjectStatus
+from protocol.teams import own_memo
 from protocol.usage import Spend
-from protocol.waiting import read_status_value
+from protocol.waiting import QUOTA, read_status_value
 
 MOST_JOBS = 2000
 MOST_QUERIES = 8
@@ -74,10 +75,17 @@ async def digest(root: Root, request: DigestRequest) -> DigestReply:
 
 
 def _recipients(configs: Sequence[AgentConfig]) -> list[tuple[list[Destination], set[str]]]:
-    """Return who is notified, each with the agents whose jobs it is about. Raises ConfigError."""
+    """Return who is notified, each with the agents whose jobs it is about.
+
+    An agent whose recipients cannot be found on this worker is left out.
+    """
     groups: dict[str, tuple[list[Destination], set[str]]] = {}
     for config in configs:
-        book = resolve_recipients([config])
+        try:
+            book = resolve_recipients([config])
+        except ConfigError as error:
+            activity.logger.warning("nobody gets a digest on agent %s: %s", config.name, error)
+            continue
         to = [each for each in book.to if DIGEST in each.on] if book else []
         if to:
             key = "\n".join(each.model_dump_json() for each in to)
@@ -95,14 +103,19 @@ async def _list_jobs(queue: str, since: int) -> tuple[list[WorkflowExecution], i
     client = activity.client()
     found = [each async for each in client.list_workflows(query, limit=MOST_JOBS)]
     more = (await client.count_workflows(query)).count - MOST_JOBS
-    # A project speaks for its jobs.
-    projects = {each.id for each in found if each.workflow_type == "Project"}
-    return [each for each in found if each.parent_id not in projects], max(0, more)
+    # A project speaks for its jobs, but for none that outlives it.
+    projects = {each.id: _is_open(each) for each in found if each.workflow_type == "Project"}
+
+    def has_speaker(job: WorkflowExecution) -> bool:
+        parent = job.parent_id or ""
+        return parent in projects and (projects[parent] or not _is_open(job))
+
+    return [each for each in found if not has_speaker(each)], max(0, more)
 
 
 async def _describe(job: WorkflowExecution, before: DigestMark) -> Told:
     """Return a job by its own answer, or by its memo if it gives none."""
-    memo = await job.memo()
+    memo = own_memo(await job.memo(), job.run_id)
     is_project = job.workflow_type == "Project"
     status: JobStatus | ProjectStatus | None = None
     with suppress(RPCError, WorkflowQueryFailedError, ValueError):
@@ -116,7 +129,7 @@ async def _describe(job: WorkflowExecution, before: DigestMark) -> Told:
     line = DigestJob(
         id=job.id,
         ending="" if _is_open(job) else _ending(job, status, word),
-        reason=waiting.reason if waiting else "" if status else reason,
+        reason=waiting.reason if waiting else _waiting_jobs(status) if status else reason,
         command=waiting.command if waiting else f"starter.py show {shell_quoted(job.id)}",
         spent=spent - before.spent.get(job.id, Spend()),
         unproven=status.unproven if status else Spend(),
@@ -124,6 +137,15 @@ async def _describe(job: WorkflowExecution, before: DigestMark) -> Told:
     )
     agent = (status and status.agent) or str(memo.get("agent") or "")
     return "" if is_project else agent, line, spent
+
+
+def _waiting_jobs(status: JobStatus | ProjectStatus) -> str:
+    """Return what jobs of a project wait for while others of its jobs work."""
+    running = status.running if isinstance(status, ProjectStatus) else []
+    waits = [
+        f"{each.waiting} of {each.job}" for each in running if each.waiting not in (None, QUOTA)
+    ]
+    return first_few(waits, 3)
 
 
 def _is_open(job: WorkflowExecution) -> bool:

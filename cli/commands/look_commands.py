@@ -41,7 +41,7 @@ from cli.jobs.job_memo import JOB, PROJECT, TRIAL, job_start_time, read_job_memo
 from cli.jobs.job_view import CLOSED, NOT_BEGUN, find_own_run
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
-from protocol.teams import TEAM
+from protocol.teams import TEAM, own_memo
 
 
 def _print_schema(is_wanted: bool) -> None:
@@ -306,7 +306,8 @@ async def list_jobs(
             memo = await read_job_memo(execution)
         except EncryptedPayloadError as error:
             memo = {"title": f"cannot be read: {error}"}
-        if team and memo.get(TEAM) != team:
+        of_team = str(own_memo(memo, execution.run_id).get(TEAM) or "")
+        if team and of_team != team:
             continue
         outcome = CLOSED.get(execution.status or WorkflowExecutionStatus.RUNNING)
         if outcome == "completed" and memo.get("status") in ("failed", "cancelled"):
@@ -319,7 +320,7 @@ async def list_jobs(
         row = {
             "job_id": execution.id,
             "agent": one_line(str(memo.get("agent") or ""), MOST_STATE) or None,
-            "team": one_line(str(memo.get(TEAM) or ""), MOST_STATE) or None,
+            "team": one_line(of_team, MOST_STATE) or None,
             "status": outcome or memo.get("status") or ("running" if memo else NOT_BEGUN),
             "phase": one_line(state, MOST_STATE) or None,
             "met": one_line(str(memo.get("met") or ""), MOST_STATE) or None,

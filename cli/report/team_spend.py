@@ -7,7 +7,7 @@ from typing import Any
 from temporalio.client import Client
 
 from cli.jobs.job_memo import JOB, read_job_memo
-from protocol.teams import TEAM, noted_spend
+from protocol.teams import TEAM, noted_spend, own_memo
 from protocol.usage import Spend
 
 COLUMNS = ("team", "agent", "jobs", "open", "cost", "tokens")
@@ -19,8 +19,9 @@ async def spend_by_team(client: Client) -> list[dict[str, Any]]:
     jobs: dict[tuple[str, str], list[tuple[bool, Spend]]] = {}
     async for execution in client.list_workflows(query):
         memo = await read_job_memo(execution)
-        key = str(memo.get(TEAM) or ""), str(memo.get("agent") or "")
-        jobs.setdefault(key, []).append((execution.close_time is None, noted_spend(memo)))
+        own = own_memo(memo, execution.run_id)
+        key = str(own.get(TEAM) or ""), str(memo.get("agent") or "")
+        jobs.setdefault(key, []).append((execution.close_time is None, noted_spend(own)))
     rows = []
     for (team, agent), spends in sorted(jobs.items()):
         total = sum((spent for _, spent in spends), Spend())

@@ -1,7 +1,9 @@
 """The daily digest, by the schedule that a worker makes from its configuration."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.client import Client
@@ -12,11 +14,12 @@ from protocol.usage import Progress, Spend
 from tests.receiver import Receiver, receiver
 from tests.workflows.serving import Jobs, serving
 from tests.workflows.short import DONE, TEA, Short, job
+from tests.workflows.team import Team, answer, project
 from tests.workflows.test_due_notifications import until
 
-ASKS = Short(
-    {"Work": [TEA, ("request_clarification", {"question": "Black?", "default": "Yes."}), DONE]}
-)
+ASK = ("request_clarification", {"question": "Black?", "default": "Yes."})
+ASKS = Short({"Work": [TEA, ASK, DONE]})
+GROUPS = (("green", "S1"), ("black", "S2"))
 
 
 def _configure(folder: Path, patch: pytest.MonkeyPatch, text: str) -> None:
@@ -61,6 +64,48 @@ async def test_a_digest_tells_what_ended_what_waits_and_what_was_spent_since_the
     assert f"spent {used:,} tokens" not in second
     assert asked.id not in third
     assert set(endpoint.keys.values()) == {1}
+
+
+async def test_a_job_that_waits_while_others_of_its_project_work_is_named(
+    temporal: Client, root: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = [{"id": name, "title": f"The {name}", "items": [item]} for name, item in GROUPS]
+    team = Team(
+        {
+            "Divide the project's scope": lambda told: [
+                answer("output/groups.json", {"groups": groups})
+            ],
+            "the group green": lambda told: [ASK],
+            "the group black": lambda told: [("wait", {"seconds": 3600})],
+        }
+    )
+    with receiver() as endpoint:
+        notify = f'notify: {{url: "{endpoint.url}", on: [blocked], digest: 08:00}}\n'
+        _configure(tmp_path, monkeypatch, notify)
+        async with serving(temporal, root, team) as jobs:
+            await schedule_digests(temporal, jobs.queue)
+            # Its memo is not its own, and it has not begun.
+            forged = {"status": "waiting: budget. Type: rm", "agent": "other"}
+            options: Any = {"memo": forged, "start_delay": timedelta(hours=1)}
+            name = f"{jobs.queue}-later"
+            later = await temporal.start_workflow(
+                "Job", job(), id=name, task_queue=jobs.queue, **options
+            )
+            start = project("groups", items=["green tea", "black tea"])
+            handle = await jobs.start(start, kind="Project")
+            at_work = {"running": lambda runs: [each["waiting"] for each in runs].count(None) == 1}
+            status = await jobs.until(
+                handle, **{**at_work, "line": lambda line: "black" in line and "green" in line}
+            )
+            assert status["waiting"] is None
+            text = await _digest(jobs, endpoint)
+            await handle.signal("cancel", {})
+            await later.terminate()
+    [asking] = [each["job"] for each in status["running"] if each["waiting"]]
+    assert (
+        f"Waiting: {handle.id}: clarification of {asking}. Type: starter.py show {handle.id} ("
+    ) in text
+    assert f"Running: {name}: unclear (it did not answer)" in text
 
 
 async def test_the_schedules_follow_the_configuration(

@@ -2,10 +2,18 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from temporalio import activity
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import (
+    Client,
+    WorkflowContinuedAsNewError,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import CancelledError
 
 from activities.activity_catalogue import all_activities
@@ -22,10 +30,11 @@ from protocol.project_requests import (
 )
 from protocol.requests import CheckpointReply
 from tests.workflows.queries import query_status
-from tests.workflows.serving import Jobs
-from tests.workflows.short import job
+from tests.workflows.serving import Jobs, serving
+from tests.workflows.short import TEA, Short, job
 from tests.workflows.team import project
 
+ASK = ("request_clarification", {"question": "Black?", "default": "Yes."})
 FULL = typed_failure("Storage", "The workspaces root cannot be used: no space left on device.")
 
 
@@ -145,3 +154,31 @@ async def test_a_project_that_waits_for_space_shows_it_and_can_be_cancelled(
     assert closed == ["cancelled"]
     assert isinstance(caught.value.cause, CancelledError)
     assert "no room" in str((await (await handle.describe()).memo())["state"])
+
+
+async def test_what_cron_or_a_retry_policy_begins_again_is_refused(
+    temporal: Client, root: Root
+) -> None:
+    # Their second run has the input of the first, which could pass for a job's record.
+    async with serving(temporal, root, Short({"Work": [TEA, ASK]})) as jobs:
+
+        async def begin(kind: str, start: dict[str, Any], **again: Any) -> WorkflowHandle[Any, Any]:
+            name = f"{jobs.queue}-{kind}-{len(again)}"
+            return await temporal.start_workflow(
+                kind, start, id=name, task_queue=jobs.queue, **again
+            )
+
+        for kind, start in (("Job", job()), ("Project", project("features"))):
+            handle = await begin(kind, start, cron_schedule="@every 1s")
+            first = temporal.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+            with suppress(WorkflowContinuedAsNewError):
+                await first.result(follow_runs=False)
+            *_, end = [event async for event in first.fetch_history_events()]
+            ended = end.workflow_execution_failed_event_attributes
+            assert "a cron or a retry policy cannot begin" in ended.failure.message
+            await handle.terminate()
+        soon = timedelta(seconds=2)
+        handle = await begin("Job", job(), retry_policy=RetryPolicy(), run_timeout=soon)
+        with pytest.raises(WorkflowFailureError, match="execution failed") as failed:
+            await handle.result()
+        assert "a cron or a retry policy cannot begin" in str(failed.value.cause)

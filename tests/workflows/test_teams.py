@@ -1,18 +1,21 @@
 """Teams: quotas hold starts back before they cost anything, and spend is told by team."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 
 from activities.checkpoints import Root
 from cli.commands.look_commands import list_jobs
 from cli.report.team_spend import spend_by_team, spend_csv
 from protocol.teams import noted_spend, spend_memo
 from protocol.usage import Spend
+from tests.workflows.queries import query_status
 from tests.workflows.serving import Jobs, serving
-from tests.workflows.short import DONE, TEA, Short, job
+from tests.workflows.short import DONE, TEA, Call, Short, job
 from tests.workflows.team import Team, project
 
 ASK = ("request_clarification", {"question": "Black?", "default": "Yes."})
@@ -73,6 +76,10 @@ async def test_a_start_over_the_quota_waits_and_begins_once_an_older_job_ends(
         why = await _refusal(jobs, team="beer")
         assert "there is no team 'beer'; this configuration has milk, tea" in why
         assert "a start names its team" in await _refusal(jobs)
+        bad = await jobs.start(job(team="milk"), job_id=f"{jobs.queue}\nWaiting: all")
+        with pytest.raises(WorkflowFailureError) as failed:
+            await jobs.result(bad)
+        assert "characters that are not printed" in str(failed.value.cause)
 
 
 async def test_starts_at_the_same_moment_do_not_pass_the_quota_together(
@@ -122,6 +129,87 @@ async def test_jobs_of_a_project_count_as_its_team(
         assert f"are {handle.id}." in message
         await other.signal("cancel", {})
         await handle.signal("cancel", {})
+
+
+async def test_the_memo_of_a_start_names_no_team_no_spend_and_no_earlier_beginning(
+    temporal: Client, root: Root, teams: Path
+) -> None:
+    _list_teams(teams, "rum: {jobs: 1, tokens: 1000000}\ngin: {}\n")
+    forged = {"team": "rum", "spent": "9 9000000", "began": "2000", "run": "x"}
+    forged["today"] = f"{datetime.now(UTC):%Y-%m-%d} 9 9000000"
+
+    async with serving(temporal, root, Short({"Work": [TEA, ASK, DONE]})) as jobs:
+
+        async def begin(number: int, **more: Any) -> WorkflowHandle[Any, Any]:
+            more = {"memo": forged, **more}
+            name = f"{jobs.queue}-forged-{number}"
+            return await temporal.start_workflow("Job", id=name, task_queue=jobs.queue, **more)
+
+        # One that is refused, one that the server delays, and one of another team.
+        refused = await begin(1, arg=job())
+        with pytest.raises(WorkflowFailureError):
+            await refused.result()
+        await begin(2, arg=job(team="rum"), start_delay=timedelta(hours=1))
+        await begin(3, arg=job(team="gin"))
+        honest = await jobs.start(job(team="rum"))
+        await jobs.until(honest, waiting_for="clarification")
+        overtaking = await begin(4, arg=job(team="rum"))
+        await jobs.until(overtaking, waiting_for="quota")
+        rows = [row for row in await spend_by_team(temporal) if row["team"] in ("rum", "gin")]
+        assert sum(row["tokens"] for row in rows) < 9_000_000
+        listed = [row["job_id"] for row in (await list_jobs(temporal, 50, team="rum"))[0]]
+        assert sorted(listed) == sorted([honest.id, overtaking.id])
+        for number in (2, 3, 4):
+            handle = temporal.get_workflow_handle(f"{jobs.queue}-forged-{number}")
+            await handle.terminate()
+        await honest.signal("cancel", {})
+
+
+async def test_a_project_whose_team_is_no_longer_listed_waits_with_its_next_job(
+    temporal: Client, root: Root, teams: Path
+) -> None:
+    _list_teams(teams, "mocha: {}\n")
+    stages = [{"agent": "generalist", "task": f"{what} it."} for what in ("Draft", "Edit")]
+
+    def edit_teams(told: str) -> list[Call]:
+        _list_teams(teams, "latte: {}\n")
+        return [TEA]
+
+    model = Team({"Draft it": edit_teams, "Edit it": lambda told: [TEA]})
+    async with serving(temporal, root, model) as jobs:
+        start = {**project("pipeline", stages=stages), "team": "mocha"}
+        handle = await jobs.start(start, kind="Project")
+        message = (await jobs.until(handle, waiting_for="dependency"))["waiting"]["message"]
+        assert "there is no team 'mocha'; this configuration has latte" in message
+        assert "there is no team 'mocha'" in await _refusal(jobs, team="mocha")
+        _list_teams(teams, "mocha: {}\n")
+        [waiting] = (await query_status(handle))["running"]
+        await temporal.get_workflow_handle(waiting["job"]).signal("resume", {})
+        assert (await jobs.result(handle))["status"] == "completed"
+
+
+async def test_a_job_that_continues_as_new_goes_on_counting_and_counts_once(
+    temporal: Client, root: Root, teams: Path
+) -> None:
+    _list_teams(teams, "port: {jobs: 1, tokens: 100}\n")
+    often = {"limits.history_events": 100}
+    cups = [("write_file", {"path": f"notes/{n}.md", "content": f"{n}"}) for n in range(12)]
+    model = Short({"Work": [*cups, TEA, ASK, DONE]})
+    async with serving(temporal, root, model) as jobs:
+        first = await jobs.start(job(team="port", set=often))
+        status = await jobs.until(first, waiting_for="clarification")
+        description = await first.describe()
+        assert description.run_id != first.first_execution_run_id
+        second = await jobs.start(job(team="port"))
+        message = (await jobs.until(second, waiting_for="quota"))["waiting"]["message"]
+        used = status["usage"]["prompt_tokens"] + status["usage"]["completion_tokens"]
+        assert f"Team port has spent {used:,} tokens of 100 tokens a day" in message
+        _list_teams(teams, "port: {jobs: 1}\n")
+        await second.signal("resume", {})
+        about = {"waiting": lambda waiting: f"are {first.id}." in waiting["message"]}
+        await jobs.until(second, **about)
+        for handle in (first, second):
+            await handle.signal("cancel", {})
 
 
 def test_spend_that_is_noted_is_read_again_and_only_of_its_day() -> None:

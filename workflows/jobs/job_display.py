@@ -61,8 +61,7 @@ class JobDisplay:
         status = job_status.job_status_answer(job, self._inbox)
         outline = job_outline(status, current_notice_lines(status))
         memo = job_memo(status, outline)
-        if job.team:
-            memo[TEAM] = job.team
+        memo[TEAM] = job.team
         job.count_day(workflow.now().strftime("%Y-%m-%d"))
         if job.project and job.result and job.result.status == "completed":
             # Whether it is accepted, its project says.

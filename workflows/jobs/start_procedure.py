@@ -11,7 +11,7 @@ from temporalio import workflow
 from protocol.payload_reading import InvalidPayload
 from protocol.payloads import ReceivedSignal
 from protocol.project_units import ChildReport
-from protocol.teams import TEAM
+from protocol.teams import RUN, SPENT, TEAM, TODAY
 from protocol.waiting import WaitState, status_value
 from workflows.jobs import job_display, job_status
 from workflows.runtime import activity_failures, acts, wait_states
@@ -57,7 +57,7 @@ class StartProcedure:
         self._memo = memo
         if TEAM in memo:
             # The quota counts by it.
-            workflow.upsert_memo({TEAM: memo[TEAM]})
+            _note({TEAM: memo[TEAM]})
         pause = activity_failures.TRY_AGAIN
         while True:
             try:
@@ -65,7 +65,7 @@ class StartProcedure:
             except StepFailed as failed:
                 if not _is_start_failure_fixable(failed):
                     # Without the reason, which is in the failure: a list shows all of it.
-                    workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "failed", ""))
+                    _note(job_display.preparing_job_memo(self._memo, "failed", ""))
                     raise
                 self.waiting = wait_states.start_failure_wait(failed).of_job(
                     workflow.info().workflow_id
@@ -142,7 +142,7 @@ class StartProcedure:
         self.waiting, received.act = None, acts.describe_act(received)
         self._inbox.notice(message)
         workflow.set_current_details(message)
-        workflow.upsert_memo(job_display.preparing_job_memo(self._memo, "cancelled", message))
+        _note(job_display.preparing_job_memo(self._memo, "cancelled", message))
         try:
             await self._steps.cancel_start(reason or who)
         except StepFailed:
@@ -167,7 +167,13 @@ class StartProcedure:
             job_display.preparing_job_markdown(self.waiting, self._inbox.notices)
         )
         word = status_value("waiting", self.waiting.reason)
-        workflow.upsert_memo(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
+        _note(job_display.preparing_job_memo(self._memo, word, self.waiting.message))
+
+
+def _note(memo: dict[str, str]) -> None:
+    """Write the memo, and take out of it what the start has set itself."""
+    unset = dict.fromkeys((TEAM, "began", SPENT, TODAY))
+    workflow.upsert_memo({**unset, **memo, RUN: workflow.info().run_id})
 
 
 def _is_for_start(received: ReceivedSignal) -> bool:

@@ -43,8 +43,7 @@ class ProjectDisplay:
         )
         status = project_status_answer(project, self._inbox)
         memo = status_memo(status, status.line)
-        if project.start.team:
-            memo[TEAM] = project.start.team
+        memo[TEAM] = project.start.team
         outline = project_outline(status, current_notice_lines(status))
         self._web.update(outline, memo, search_attributes(memo, project.search_attributes))
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from temporalio import workflow
 
 from protocol.job_record import JobRecord
-from protocol.payload_reading import check_payload_is_decrypted
+from protocol.payload_reading import InvalidPayload, check_payload_is_decrypted
 from protocol.project_record import ProjectRecord
 from workflows.runtime.inbox import Inbox
 
@@ -27,9 +27,19 @@ class Continuation:
         closes."""
 
     def restore_record(self, kind: type[Record], start: tuple[Any, ...]) -> Record | None:
-        """Return the record of the previous run and restore its inbox; None in the first run."""
-        if not workflow.info().continued_run_id:
-            self.started_at = workflow.info().workflow_start_time.isoformat(timespec="seconds")
+        """Return the record of the previous run and restore its inbox; None in the first run.
+
+        Raises:
+            InvalidPayload: The server has begun the run anew, so its input is that of a start.
+        """
+        info = workflow.info()
+        if info.cron_schedule or info.attempt > 1:
+            raise InvalidPayload(
+                "a cron or a retry policy cannot begin a job or project again, which goes on from "
+                "its checkpoints; a schedule can start others (`starter.py start --every`)"
+            )
+        if not info.continued_run_id:
+            self.started_at = info.workflow_start_time.isoformat(timespec="seconds")
             return None
         check_payload_is_decrypted(start)
         record = kind.model_validate(start[0])

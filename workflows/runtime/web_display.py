@@ -9,6 +9,7 @@ from protocol.outline import CURRENT, Outline, Row, Section
 from protocol.search_attribute_names import AGENT, PHASE, STATUS
 from protocol.short_text import table_cell
 from protocol.status import AnyStatus
+from protocol.teams import RUN
 from protocol.waiting import status_value
 from workflows.runtime.continuation import Continuation
 
@@ -34,7 +35,8 @@ class WebDisplay:
             figures: Further fields of the memo, which are written along with the others only.
         """
         workflow.set_current_details(outline_markdown(outline))
-        memo = {**memo, "began": self._continuation.started_at}
+        began = self._continuation.started_at
+        memo = {**memo, "began": began, RUN: workflow.info().run_id}
         if memo != self._memo:
             workflow.upsert_memo({**memo, **(figures or {})})
         if attributes != self._attributes:

@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 from protocol.status import TrialStatus
-from protocol.teams import TEAM
+from protocol.teams import RUN, TEAM
 from protocol.trial_status import trial_progress_line
 from workflows.runtime.web_display import status_memo
 from workflows.trials.trial_state import TrialState
@@ -39,8 +39,8 @@ class TrialDisplay:
             return
         line = trial_progress_line(self._trial.runs)
         memo = status_memo(self.status_answer(), line)
-        if team := self._trial.start.start.get(TEAM):
-            memo[TEAM] = str(team)
+        team = str(self._trial.start.start.get(TEAM) or "")
+        memo |= {TEAM: team, RUN: workflow.info().run_id}
         if memo != self._memo:
             self._memo = memo
             workflow.set_current_details(f"**{self._trial.start.title}**\n\n{line}")
