@@ -9,6 +9,7 @@ from setuptools.command.build_py import build_py
 OURS = ("activities", "cli", "config", "engine", "examples", "protocol", "rehearsal", "workflows")
 BELOW = "longhaul_agents.packages"
 DATA = {
+    "activities": ["projects/*.yaml"],
     "cli": ["report/*.css", "report/*.j2"]
     + [f"first_folder/**/*.{ending}" for ending in ("md", "py", "yaml")],
     "config": ["**/*.yaml", "**/*.md"],

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from activities.checkpoints import Files
-from activities.projects.tests_by_name import LANGUAGES, earlier_text, is_test_file, source_texts
+from activities.projects.known_runners import KNOWN_RUNNERS
+from activities.projects.tests_by_name import earlier_text, is_test_file, source_texts
 
 MAX_LINE = 80
 SOURCES = (
-    *sorted({ending for endings in LANGUAGES.values() for ending in endings}),
+    *sorted({ending for runner in KNOWN_RUNNERS.values() for ending in runner.endings}),
     *(".rb", ".java", ".kt", ".php", ".cs", ".c", ".cc", ".cpp"),
 )
 _COMMENT = re.compile(r"\s*(?://|#(?!\[|!|include|define|if|el|end)|/?\*|--|;)|\s*$")

@@ -8,11 +8,12 @@ import posixpath
 import re
 import secrets
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from activities.projects import runner_reports
+from activities.projects.known_runners import KNOWN_RUNNERS
 from activities.projects.runner_commands import RunnerStep
 from activities.projects.runner_reports import RunCounts
 
@@ -99,7 +100,7 @@ def _start_python(step: RunnerStep, report: ReportFolder, mutation: str) -> str:
 
 
 def _start_other(step: RunnerStep, report: ReportFolder) -> str:
-    words, name = list(step.words), step.runner
+    words, name, known = list(step.words), step.runner, KNOWN_RUNNERS[step.runner]
     program, rest, out = words[0], words[1:], report.file
     if name == "node":
         rest.remove("--test")
@@ -109,9 +110,11 @@ def _start_other(step: RunnerStep, report: ReportFolder) -> str:
     elif name == "go":
         words = [program, "test", "-json", "-count=1", *rest[1:]]
         return f"{shlex.join(words)} > {shlex.quote(out('report'))}"
-    elif name in _PRINTS_TAP:
+    elif known.prints_with is not None:
         command_words = (
-            words if name == "tape" else [program, *_PRINTS_TAP[name], *_without_reporters(rest)]
+            words
+            if name == "tape"
+            else [program, *known.prints_with.split(), *_without_reporters(rest)]
         )
         return f"{_join_patterns([*step.launcher, *command_words])} > {shlex.quote(out('report'))}"
     elif name == "cargo":
@@ -122,7 +125,7 @@ def _start_other(step: RunnerStep, report: ReportFolder) -> str:
         words = ["mvn", *rest]
     else:
         words = _without_reporters(words)
-        words += [each.format(out("report")) for each in _REPORT_OPTIONS[name]]
+        words += [each.format(out("report")) for each in known.report_options.split()]
         if name == "vitest" and not {"run", "--run"} & set(words):
             words.insert(1, "run")
     return shlex.join([*step.launcher, *words])
@@ -147,25 +150,13 @@ def _without_reporters(words: list[str]) -> list[str]:
 
 
 _PRINTING = re.compile(r"(?:-R|-O|--reporters?|--reporter-options?)(?:=.*)?$")
-_PRINTS_TAP = {"prove": ("-v", "--nocolor"), "tap": ("-R", "tap"), "tape": ()}
-_REPORT_OPTIONS: dict[str, Sequence[str]] = {
-    "jest": ("--ci", "--bail=0", "--json", "--outputFile={}"),
-    "vitest": ("--bail=0", "--reporter=default", "--reporter=json", "--outputFile.json={}"),
-    "mocha": ("--no-bail", "--reporter=json", "--reporter-option=output={}"),
-    "phpunit": ("--log-junit", "{}"),
-    "rspec": ("--format", "progress", "--format", "json", "--out", "{}"),
-    "ctest": ("--output-junit", "{}"),
-}
 _READERS: dict[str, Callable[[bytes], RunCounts | None]] = {
-    "node": runner_reports.read_tap,
-    **dict.fromkeys(_PRINTS_TAP, runner_reports.read_tap),
+    "tap": runner_reports.read_tap,
     "go": runner_reports.read_go_events,
     "cargo": runner_reports.read_cargo_log,
     "jest": runner_reports.read_jest_json,
-    "vitest": runner_reports.read_jest_json,
-    "mocha": runner_reports.read_case_lists,
-    "rspec": runner_reports.read_case_lists,
-    **dict.fromkeys(("maven", "phpunit", "ctest"), runner_reports.read_junit),
+    "case lists": runner_reports.read_case_lists,
+    "junit": runner_reports.read_junit,
 }
 
 
@@ -193,11 +184,12 @@ def read_step_report(step: RunnerStep, report: ReportFolder) -> tuple[RunCounts 
     if step.runner == "cargo":
         paths = [each for each in sorted(report.path.iterdir()) if each.name.count(".") == 1]
         paths = [each for each in paths if each.name != "run.sh"]
+    known = KNOWN_RUNNERS[step.runner]
     total: RunCounts | None = None
     text = ""
     for path in paths:
         data = read(path)
-        counts = _READERS[step.runner](data) if data or step.runner == "cargo" else None
+        counts = _READERS[known.report](data) if data or step.runner == "cargo" else None
         if counts is None:
             continue
         total = total or RunCounts()
@@ -205,7 +197,7 @@ def read_step_report(step: RunnerStep, report: ReportFolder) -> tuple[RunCounts 
         total.add_run(counts, prefix)
         if step.runner == "go":
             text += _go_text(data)
-        elif step.runner in _PRINTS_TAP:
+        elif known.prints_with is not None:
             text += data.decode(errors="replace")
     return total, text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from activities.commands import sandbox
-from activities.projects.runner_options import runner_option_fault
+from activities.projects.known_runners import runner_option_fault
 from config.schema.agent import AgentConfig
 from config.schema.shell import ShellConfig
 from protocol.project_start import ProjectStart

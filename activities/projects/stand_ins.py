@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from activities.checkpoints import FileEntry, Files
-from activities.projects.runner_options import runner_option_fault
+from activities.projects.known_runners import KNOWN_RUNNERS, runner_option_fault
 from activities.projects.tests_by_name import is_test_file, source_texts
 
 MODULES = frozenset({"pytest", "_pytest", "unittest", "coverage", "sitecustomize", "usercustomize"})
@@ -45,27 +45,8 @@ _LOOKS_FOR_TESTS = {
 }
 """How product code finds out that it is being tested, by the ending of its files."""
 PYTEST_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-_JS_DECIDERS = ("package.json", "*.config.js", "*.config.ts", "*.config.mjs", "*.config.cjs")
-DECIDERS: Mapping[str, tuple[str, ...]] = {
-    "pytest": ("conftest.py", *PYTEST_FILES, ".coveragerc"),
-    "unittest": ("pyproject.toml", ".coveragerc"),
-    "node": _JS_DECIDERS,
-    "jest": (*_JS_DECIDERS, "*.setup.*", "babel.config*", ".babelrc"),
-    "vitest": (*_JS_DECIDERS, "*.setup.*"),
-    "mocha": (*_JS_DECIDERS, ".mocharc*"),
-    "go": ("go.mod", "go.work"),
-    "cargo": ("Cargo.toml", "build.rs", "config.toml"),
-    "maven": ("pom.xml", "*.mvn"),
-    "phpunit": ("phpunit.xml*", "composer.json", "bootstrap.php"),
-    "rspec": (".rspec", "spec_helper.rb", "rails_helper.rb", "Rakefile"),
-    "ctest": ("CMakeLists.txt", "*.cmake"),
-    "prove": (".proverc",),
-    "tap": (*_JS_DECIDERS, ".taprc"),
-    "tape": _JS_DECIDERS,
-    "": ("Makefile", "makefile", "GNUmakefile", "*.mk", "sitecustomize.py", "*.pth"),
-}
-"""Names of files that decide what a runner shows, by runner; those under an empty name decide for
-each."""
+EVERY_DECIDER = ("Makefile", "makefile", "GNUmakefile", "*.mk", "sitecustomize.py", "*.pth")
+"""Names of files that decide what any runner shows."""
 
 
 def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
@@ -163,8 +144,8 @@ def changed_deciders(
         shared: Whether to look at files that decide for every runner as well.
     """
     accepted = {(each.path, each.id) for each in before.walk()} if before else set()
-    names = {*runners, ""} if shared else runners
-    patterns = [each for runner in sorted(names) for each in DECIDERS.get(runner, ())]
+    patterns = [each for runner in runners for each in KNOWN_RUNNERS[runner].deciders]
+    patterns += EVERY_DECIDER if shared else ()
     paths = []
     for entry in product.walk():
         name = entry.path.rpartition("/")[2]
@@ -181,7 +162,8 @@ def changed_deciders(
 def is_decider(path: str) -> bool:
     """Return whether a file decides by its name what some runner shows."""
     name = path.rpartition("/")[2]
-    return any(fnmatch(name, each) for patterns in DECIDERS.values() for each in patterns)
+    deciders = (each for runner in KNOWN_RUNNERS.values() for each in runner.deciders)
+    return any(fnmatch(name, each) for each in (*EVERY_DECIDER, *deciders))
 
 
 def _decides(product: Files, before: Files | None, entry: FileEntry) -> bool:

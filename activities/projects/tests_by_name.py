@@ -2,26 +2,17 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from activities.checkpoints import FileEntry, Files
+from activities.projects.known_runners import KNOWN_RUNNERS
 
 TestKey = tuple[str, str, str]
 """A test by the stem of its file, its class (or an empty text) and its name."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 MAX_BYTES = 1_000_000
 PYTHON = frozenset({".py"})
-LANGUAGES: Mapping[str, frozenset[str]] = {
-    **dict.fromkeys(("pytest", "unittest"), PYTHON),
-    **dict.fromkeys(
-        ("node", "jest", "vitest", "mocha", "tap"),
-        frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"}),
-    ),
-    "go": frozenset({".go"}),
-    "cargo": frozenset({".rs"}),
-}
-"""Endings of the files that a runner's tests are about."""
 _OF_TESTS = re.compile(
     r"(?:^|/)(?:tests?|specs?|t|__tests__|e2e|testing)/|(?:^|/)(?:test_[^/]*|tests?\.\w+)$"
     r"|[._-]test\.\w+$|[._]spec\.\w+$|(?:^|/)conftest\.py$"
@@ -62,7 +53,7 @@ def test_key(name: str) -> TestKey:
 
 def endings_of(runners: set[str]) -> frozenset[str]:
     """Return the endings of the files that the tests of these runners are about."""
-    return frozenset().union(*(LANGUAGES.get(runner, frozenset()) for runner in runners))
+    return frozenset().union(*(KNOWN_RUNNERS[runner].endings for runner in runners))
 
 
 def source_texts(

@@ -14,6 +14,7 @@ from activities.checkpoints import Files, Root
 from activities.commands.check_commands import CheckRunner, Finding, simple_commands
 from activities.projects import stand_ins
 from activities.projects.command_following import MAKEFILES
+from activities.projects.known_runners import KNOWN_RUNNERS
 from activities.projects.lost_tests import MOST_NAMES
 from activities.projects.proof_run import JudgedRun, ProofRunner
 from activities.projects.runner_commands import (
@@ -113,7 +114,7 @@ def runners_named(command: str) -> set[str]:
     except CommandRefused:
         return set()
     words = {word.rpartition("/")[2] for part in parts for word in part}
-    return {runner for runner in stand_ins.DECIDERS if runner in words}
+    return KNOWN_RUNNERS.keys() & words
 
 
 def files_named(command: str) -> list[str]:
