@@ -336,7 +336,7 @@ def _identify_other_runner(step: RunnerStep, name: str) -> RunnerStep | None:
     return replace(step, runner=runner) if runner else None
 
 
-# Following
+# What a project needs
 
 
 def runner_probe(command: str) -> str:
