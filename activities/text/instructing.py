@@ -36,7 +36,7 @@ _STORY = re.compile(
 """The beginning of a user story."""
 _NEED = re.compile(
     r"(?:for|in|with|without|per|at|from|on|by|besides|apart from) [^,.;:]{1,80}?,? "
-    r"(?:i|we)(?:'ll| will| also| still)? (?:need|want|require|would like)\b"
+    r"(?:i|we)(?:'ll|\s(?:will|also|still))? (?:need|want|require|would like)\b"
     r"|(?:für|zu|zum|zur|in|im|mit|ohne|je|pro|neben) [^,.;:]{1,80}? (?:fehl(?:t|en) (?:uns|mir)"
     r"|(?:brauchen|benötigen|wollen|möchten) wir|(?:brauche|benötige|will|möchte) ich)\b"
     r"|[^,.;:]{0,80}\b(?:wird|werden) (?:[\w-]+ ){0,4}"
