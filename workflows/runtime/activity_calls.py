@@ -334,6 +334,25 @@ class ActivityCalls:
             raise asyncio.CancelledError
 
 
+async def run_watch(row: Activity[R], summary: str, *requests: Data) -> R:
+    """Run an activity that only watches: its end is of no interest once that is over."""
+    reply: R = await workflow.execute_activity(
+        row.name,
+        args=requests,
+        result_type=row.reply,
+        start_to_close_timeout=timedelta(seconds=row.seconds),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100),
+            maximum_interval=timedelta(seconds=10),
+            maximum_attempts=row.attempts,
+        ),
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary=summary,
+    )
+    return reply
+
+
 def checkpoint_request_fields(job: JobRecord) -> dict[str, str]:
     """Return the fields of a request that name the job's checkpoint store."""
     return {"root": job.root, **({"remote": job.remote} if job.remote else {})}
