@@ -50,9 +50,7 @@ class AgentFile(ConfigData):
     embeddings: Embeddings | None = None
     """Endpoint for embeddings, for search by meaning; null: the local model, if the extra
     `embeddings` is installed."""
-    context: agent_sections.Context = Field(
-        default_factory=lambda: agent_sections.Context.model_validate({})
-    )
+    context: agent_sections.Context = Field(default_factory=agent_sections.Context)
     prompts: agent_sections.Prompts
     tools: list[str] = Field(min_length=1)
     """Tool groups or single tools."""
@@ -89,9 +87,7 @@ class AgentFile(ConfigData):
     approve_plan: bool = False
     """Whether a person approves the plan before the first work, and later what takes a phase, an
     item or a check out of it."""
-    scope: agent_sections.ScopeRules = Field(
-        default_factory=lambda: agent_sections.ScopeRules.model_validate({})
-    )
+    scope: agent_sections.ScopeRules = Field(default_factory=agent_sections.ScopeRules)
     """What the agent may leave out of what was asked for."""
     result_schema: dict[str, Any] | None = None
     """JSON Schema (2020-12) for the file at `result_path`: a job is only complete if it is valid,
@@ -100,9 +96,7 @@ class AgentFile(ConfigData):
     """The JSON or YAML file with the result."""
     guards: list[str] = Field(default_factory=list)
     """Names of guard files in the agent's own folder guards/ or in config/guards/."""
-    learning: agent_sections.Learning = Field(
-        default_factory=lambda: agent_sections.Learning.model_validate({})
-    )
+    learning: agent_sections.Learning = Field(default_factory=agent_sections.Learning)
     """How guards are learned from refusals and corrections in this agent's jobs."""
     hooks: dict[HookEvent, list[Hook]] = Field(default_factory=dict)
     """Commands to run at an event: PreToolUse, PostToolUse, PermissionRequest, Stop, SubagentStop,
@@ -114,7 +108,7 @@ class AgentFile(ConfigData):
     mcp: dict[ServerName, Server] = Field(default_factory=dict)
     """MCP servers by name; the tools they declare when a job starts are offered in its tactical
     phases."""
-    shell: ShellConfig = Field(default_factory=lambda: ShellConfig.model_validate({}))
+    shell: ShellConfig = Field(default_factory=ShellConfig)
     """How run_command runs commands."""
     skills: list[str] = Field(default_factory=list)
     """Folders of Agent Skills on the worker: a skill's folder, or a folder of such folders;
@@ -132,23 +126,19 @@ class AgentFile(ConfigData):
     """How a job on a repository is proved: its tests are run on the untouched tree before the first
     model call and on the work before it ends, a new test has to fail without the change, and what
     was not proved is pushed only after a person's approval; null: nothing of this."""
-    commits: agent_sections.Commits = Field(
-        default_factory=lambda: agent_sections.Commits.model_validate({})
-    )
+    commits: agent_sections.Commits = Field(default_factory=agent_sections.Commits)
     """How the work on a repository is committed."""
     judge: agent_sections.PhaseJudge | None = None
     """A model that sees the task and a phase's changes, and can refuse to let the phase end; null:
     none."""
-    workspace: Workspace = Field(default_factory=lambda: Workspace.model_validate({}))
+    workspace: Workspace = Field(default_factory=Workspace)
     """Where checkpoints are stored besides the workspaces root."""
-    start: StartRights = Field(default_factory=lambda: StartRights.model_validate({}))
+    start: StartRights = Field(default_factory=StartRights)
     """What a start of this agent may decide; no start can set it."""
     todos: agent_sections.TodoLists
-    settings: agent_sections.AgentSettings = Field(
-        default_factory=lambda: agent_sections.AgentSettings.model_validate({})
-    )
+    settings: agent_sections.AgentSettings = Field(default_factory=agent_sections.AgentSettings)
     """Numbers for the requirement agents."""
-    web: Web = Field(default_factory=lambda: Web.model_validate({}))
+    web: Web = Field(default_factory=Web)
     """Addresses that fetch_page may reach, and the provider of web_search."""
 
     @model_validator(mode="after")

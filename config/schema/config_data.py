@@ -4,7 +4,7 @@ import ast
 import inspect
 from itertools import pairwise
 
-from pydantic import GetJsonSchemaHandler
+from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -25,8 +25,8 @@ class ConfigData(Data):
         return schema
 
 
-def field_texts(kind: type[ConfigData]) -> dict[str, str]:
-    """Return the texts below the fields of a section, by field.
+def field_texts(kind: type[BaseModel]) -> dict[str, str]:
+    """Return the texts below the fields of some data, by field.
 
     They are read from its source when somebody wants to see them: Pydantic could do so too, for
     every section in every process, which takes a tenth of a command's start.
