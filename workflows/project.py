@@ -32,10 +32,10 @@ from workflows.projects import project_status, project_waits
 from workflows.projects.project_children import ProjectChildren
 from workflows.projects.project_display import ProjectDisplay
 from workflows.projects.project_end import ProjectEnd
-from workflows.projects.project_retries import ProjectRetries
 from workflows.projects.project_settlement import ProjectSettlement
 from workflows.projects.project_signals import ProjectSignals
 from workflows.projects.project_steps import ProjectSteps
+from workflows.projects.project_waits import ProjectRetries
 from workflows.rules import pipeline, project_budget_shares, project_moves
 from workflows.rules.forms import FORMS
 from workflows.runtime import trace_notes

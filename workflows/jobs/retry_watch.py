@@ -7,6 +7,7 @@ what makes it succeed, so it is given up. A retry whose reply is coming in is no
 
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from temporalio.exceptions import ApplicationError, FailureError
@@ -24,30 +25,24 @@ from workflows.runtime.activity_table import WATCH_RETRIES
 from workflows.runtime.inbox import Inbox
 
 
+@dataclass
 class RetryWatch:
     """Watches one step of a job."""
 
-    def __init__(
-        self,
-        job: JobRecord,
-        calls: ActivityCalls,
-        inbox: Inbox,
-        hold: Callable[[], Coroutine[Any, Any, bool]],
-    ) -> None:
-        self._job = job
-        self._calls = calls
-        self._inbox = inbox
-        self.hold = hold
-        self.waiting: WaitState | None = None
-        """How the job waits for the endpoint of the step; None if that is not known to fail."""
-        self.unfinished: dict[str, Usage] = {}
-        """What replies that broke off have used in failed attempts, by activity id."""
+    job: JobRecord
+    calls: ActivityCalls
+    inbox: Inbox
+    hold: Callable[[], Coroutine[Any, Any, bool]]
+    waiting: WaitState | None = None
+    """How the job waits for the endpoint of the step; None if that is not known to fail."""
+    unfinished: dict[str, Usage] = field(default_factory=dict)
+    """What replies that broke off have used in failed attempts, by activity id."""
 
     @property
     def is_due(self) -> bool:
         """Whether a pause or a resume comes during a call that outlasts failures."""
-        return bool(self._calls.outlasting) and (
-            self._job.pausing is not None or self._inbox.has_halt()
+        return bool(self.calls.outlasting) and (
+            self.job.pausing is not None or self.inbox.has_halt()
         )
 
     @property
@@ -58,11 +53,11 @@ class RetryWatch:
     @property
     def may_hold(self) -> bool:
         """Whether a pause comes."""
-        return any(received.signal == "pause" for received in self._inbox.signals)
+        return any(received.signal == "pause" for received in self.inbox.signals)
 
     async def look(self) -> None:
         """Ask the server until the call is retried."""
-        job = self._job
+        job = self.job
         before = job.waiting if job.waiting and job.waiting.trying else None
         with suppress(FailureError):
             request = WatchRetriesRequest(failing=before is not None)
