@@ -128,12 +128,7 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
 def _export_requirements(
     entries: list[StoredRequirement], format: Format, to: Path | None, document: str
 ) -> int:
-    from activities.requirements.export import (  # noqa: PLC0415 - loads the activities
-        group_duplicates,
-        requirement_rows,
-        requirements_as_csv,
-        requirements_as_table,
-    )
+    from activities.requirements import export  # noqa: PLC0415 - loads the activities
     from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415
     from activities.text.safe_text import as_readable_json  # noqa: PLC0415
 
@@ -148,8 +143,12 @@ def _export_requirements(
     elif format == "matrix":
         text = export_matrix(entries)
     else:
-        rows = requirement_rows(entries, group_duplicates(entries))
-        text = requirements_as_csv(rows) if format == "csv" else requirements_as_table(rows)
+        rows = export.requirement_rows(entries, export.group_duplicates(entries))
+        text = (
+            export.requirements_as_csv(rows)
+            if format == "csv"
+            else export.requirements_as_table(rows)
+        )
     if to is None:
         print(escape_controls(text), end="")
         return OK

@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_memo import JOB, PROJECT
 from cli.output import UserError
-from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
+from cli.schedules.service_schedules import parse_schedule_interval, schedule_interval_text
 from engine.connection import connect_client, task_queue
 
 TRIGGER_SECONDS = 5.0
