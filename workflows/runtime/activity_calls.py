@@ -13,10 +13,10 @@ from temporalio.exceptions import (
     ActivityError,
     FailureError,
     RetryState,
-    TimeoutError,
     TimeoutType,
     is_cancelled_exception,
 )
+from temporalio.exceptions import TimeoutError as AttemptTimeoutError
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.data_model import Data
@@ -77,7 +77,9 @@ async def _execute_activity(
             return reply
         except ActivityError as error:
             cause = error.cause
-            limited = isinstance(cause, TimeoutError) and cause.type == TimeoutType.START_TO_CLOSE
+            limited = (
+                isinstance(cause, AttemptTimeoutError) and cause.type == TimeoutType.START_TO_CLOSE
+            )
             if not (row.is_tool and limited) or tries >= attempts:
                 raise
 
