@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
+from cli import output
 from cli.commands.adopt_command import adopt
 from cli.commands.config_commands import config, init
 from cli.commands.diff_command import diff
@@ -42,19 +43,6 @@ from cli.commands.signal_commands import (
 from cli.commands.start_commands import demo, fork, project, start
 from cli.commands.tools_command import tools
 from cli.commands.trial_command import trial
-from cli.output import (
-    FAILED,
-    LONGEST,
-    MISTAKE,
-    OK,
-    SHOWN,
-    UserError,
-    escape_unencodable_output,
-    print_error,
-    print_note,
-    print_result,
-    write_error_line,
-)
 from config.schema.agent import ConfigError
 from engine import logs
 from engine.exit_codes import INTERRUPTED
@@ -63,7 +51,7 @@ from protocol.errors import Refusal
 from protocol.payload_reading import EncryptedPayloadError
 from protocol.short_text import one_line
 
-GONE = OK
+GONE = output.OK
 """A reader such as `head` has closed the pipe, which is no error."""
 
 app = typer.Typer(
@@ -98,7 +86,7 @@ for set_up in (doctor, sandbox, tools, guards, init, forget, mcp):
 
 def _show_version(is_requested: bool) -> None:
     if is_requested:
-        print_result(_version())
+        output.print_result(_version())
         raise typer.Exit
 
 
@@ -126,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command line without the program's name; None for the process's own.
     """
-    escape_unencodable_output()
+    output.escape_unencodable_output()
     _name_program_in_help(app)
     try:
         code = _run_reporting_errors(arguments)
@@ -136,17 +124,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Typer and Rich turn a broken pipe into this.
         if isinstance(ended.__context__, BrokenPipeError):
             return GONE
-        return ended.code if isinstance(ended.code, int) else FAILED
+        return ended.code if isinstance(ended.code, int) else output.FAILED
     except OSError:
         # The stream may have dropped the output, so write one more line to see the error again.
-        if not (error := write_error_line("\n")):
+        if not (error := output.write_error_line("\n")):
             raise
     else:
-        if not (error := write_error_line()):
+        if not (error := output.write_error_line()):
             return code
     with suppress(OSError):  # this message may be unwritable too
-        print_note(f"error: the output cannot be written: {error.strerror}")
-    return MISTAKE
+        output.print_note(f"error: the output cannot be written: {error.strerror}")
+    return output.MISTAKE
 
 
 def _name_program_in_help(group: typer.Typer) -> None:
@@ -169,11 +157,11 @@ def _run_reporting_errors(arguments: Sequence[str] | None) -> int:
         logging.basicConfig(level=logs.log_level("ERROR"))
         return _run_app_command(words)
     except (Refusal, ConfigError) as error:
-        print_error(str(error), json="--json" in words)
-        return MISTAKE
+        output.print_error(str(error), json="--json" in words)
+        return output.MISTAKE
     except EncryptedPayloadError as error:
-        print_error(f"what Temporal holds cannot be read: {error}", json="--json" in words)
-        return MISTAKE
+        output.print_error(f"what Temporal holds cannot be read: {error}", json="--json" in words)
+        return output.MISTAKE
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
 
@@ -185,10 +173,10 @@ def _run_app_command(arguments: list[str]) -> int:
     except TyperException as error:
         # Replace Pydantic's wording, which Typer shows for a wrong choice.
         if message := error.format_message().replace(": Value error, ", ": ", 1):
-            message = f"{one_line(message, LONGEST).rstrip('.')} (see --help)"
-            print_error(message, json="--json" in arguments)
-        return MISTAKE
-    return code if isinstance(code, int) else OK if code is None else FAILED
+            message = f"{one_line(message, output.LONGEST).rstrip('.')} (see --help)"
+            output.print_error(message, json="--json" in arguments)
+        return output.MISTAKE
+    return code if isinstance(code, int) else output.OK if code is None else output.FAILED
 
 
 def _check_command_encoding(arguments: list[str]) -> None:
@@ -198,8 +186,8 @@ def _check_command_encoding(arguments: list[str]) -> None:
         try:
             raw.decode()
         except UnicodeDecodeError:
-            printable = one_line(raw.decode(errors="backslashreplace"), SHOWN)
-            raise UserError(
+            printable = one_line(raw.decode(errors="backslashreplace"), output.SHOWN)
+            raise output.UserError(
                 f"argument '{printable}' is not UTF-8; write it in UTF-8, and give a file with "
                 "such a name another one"
             ) from None

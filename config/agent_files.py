@@ -28,7 +28,7 @@ from config.agent_inheritance import (
     set_agent_key,
     unknown_agent_message,
 )
-from config.guard_files import load_guards, locate_guards
+from config.guard_files import locate_guards
 from config.layers import SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
 from config.schema.graph import GraphSchema
@@ -218,7 +218,7 @@ def agent_guard_files(name: str) -> dict[str, Path]:
 
 def _load_agent_guards(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
     try:
-        return load_guards(names, folders)
+        return [guard for _, guard in locate_guards(names, folders)]
     except ConfigError as problem:
         # A wrong name in `guards` is an error of the agent's file; others name their guard file.
         where = f"{source}: " if str(problem).startswith("guards: ") else ""

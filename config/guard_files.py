@@ -35,16 +35,11 @@ _templates = ImmutableSandboxedEnvironment(
 Place = tuple[str | int, ...]
 
 
-def load_guards(names: list[str], folders: list[Path]) -> list[Guard]:
-    """The guards of the named files; each file is read from the first folder that has it.
+def locate_guards(names: list[str], folders: list[Path]) -> list[tuple[Path, Guard]]:
+    """The guards of the named files, each with its file: that in the first folder which has it.
 
     Raises ConfigError: a file is missing or invalid; the message names file and line.
     """
-    return [guard for _, guard in locate_guards(names, folders)]
-
-
-def locate_guards(names: list[str], folders: list[Path]) -> list[tuple[Path, Guard]]:
-    """Like `load_guards`, with the file of each guard. Raises ConfigError."""
     guards: dict[str, tuple[Path, Guard]] = {}
     for name in names:
         path = next((p for f in folders if (p := f / f"{name}.yaml").is_file()), None)

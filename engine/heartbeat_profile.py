@@ -10,13 +10,7 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from temporalio.worker import (
-    Interceptor,
-    StartActivityInput,
-    WorkflowInboundInterceptor,
-    WorkflowInterceptorClassInput,
-    WorkflowOutboundInterceptor,
-)
+from temporalio import worker
 from temporalio.workflow import ActivityHandle
 
 from engine.setup_errors import SetupError
@@ -25,30 +19,30 @@ VARIABLE = "LONGHAUL_HEARTBEAT"
 QUICK = timedelta(seconds=5)
 
 
-class _Outbound(WorkflowOutboundInterceptor):
-    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
+class _Outbound(worker.WorkflowOutboundInterceptor):
+    def start_activity(self, input: worker.StartActivityInput) -> ActivityHandle[Any]:
         if input.heartbeat_timeout:
             input.heartbeat_timeout = min(input.heartbeat_timeout, QUICK)
         return super().start_activity(input)
 
 
-class _Inbound(WorkflowInboundInterceptor):
-    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+class _Inbound(worker.WorkflowInboundInterceptor):
+    def init(self, outbound: worker.WorkflowOutboundInterceptor) -> None:
         super().init(_Outbound(outbound))
 
 
-class QuickHeartbeats(Interceptor):
+class QuickHeartbeats(worker.Interceptor):
     """Shortens the heartbeat time-out of all activities. Replay does not compare time-outs, so a
     job may go on under another profile."""
 
     def workflow_interceptor_class(
         self,
-        input: WorkflowInterceptorClassInput,
-    ) -> type[WorkflowInboundInterceptor]:
+        input: worker.WorkflowInterceptorClassInput,
+    ) -> type[worker.WorkflowInboundInterceptor]:
         return _Inbound
 
 
-def heartbeat_interceptors() -> list[Interceptor]:
+def heartbeat_interceptors() -> list[worker.Interceptor]:
     """Return the interceptor of the profile that LONGHAUL_HEARTBEAT names.
 
     Raises SetupError: there is no such profile.

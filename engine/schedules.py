@@ -5,16 +5,7 @@ import logging
 import re
 from typing import Any
 
-from temporalio.client import (
-    Client,
-    Schedule,
-    ScheduleActionStartWorkflow,
-    ScheduleAlreadyRunningError,
-    ScheduleCalendarSpec,
-    ScheduleRange,
-    ScheduleSpec,
-    ScheduleUpdate,
-)
+from temporalio import client as temporal
 from temporalio.service import RPCError
 
 from config.agent_files import digest_times
@@ -24,21 +15,26 @@ log = logging.getLogger("longhaul.schedules")
 
 
 async def upsert_schedule(
-    client: Client, name: str, workflow: str, spec: ScheduleSpec, queue: str, *args: Any
+    client: temporal.Client,
+    name: str,
+    workflow: str,
+    spec: temporal.ScheduleSpec,
+    queue: str,
+    *args: Any,
 ) -> None:
     """Create or update the schedule. A run that is still in progress is not started again."""
-    schedule = Schedule(
-        action=ScheduleActionStartWorkflow(workflow, args=args, id=name, task_queue=queue),
+    schedule = temporal.Schedule(
+        action=temporal.ScheduleActionStartWorkflow(workflow, args=args, id=name, task_queue=queue),
         spec=spec,
     )
     try:
         await client.create_schedule(name, schedule)
-    except ScheduleAlreadyRunningError:
+    except temporal.ScheduleAlreadyRunningError:
         handle = client.get_schedule_handle(name)
-        await handle.update(lambda _: ScheduleUpdate(schedule=schedule))
+        await handle.update(lambda _: temporal.ScheduleUpdate(schedule=schedule))
 
 
-async def schedule_digests(client: Client, queue: str) -> None:
+async def schedule_digests(client: temporal.Client, queue: str) -> None:
     """Make the schedules of this task queue's digests those that the configuration has.
 
     A worker that cannot do so serves jobs all the same; the next one that starts tries again.
@@ -51,10 +47,10 @@ async def schedule_digests(client: Client, queue: str) -> None:
     try:
         for name, digest in wanted.items():
             hour, minute, zone = digest_time(digest)
-            calendar = ScheduleCalendarSpec(
-                hour=[ScheduleRange(hour)], minute=[ScheduleRange(minute)]
+            calendar = temporal.ScheduleCalendarSpec(
+                hour=[temporal.ScheduleRange(hour)], minute=[temporal.ScheduleRange(minute)]
             )
-            spec = ScheduleSpec(calendars=[calendar], time_zone_name=zone)
+            spec = temporal.ScheduleSpec(calendars=[calendar], time_zone_name=zone)
             await upsert_schedule(client, name, "Digest", spec, queue, {"digest": digest})
         async for entry in await client.list_schedules():
             if entry.id.startswith(prefix) and entry.id not in wanted:

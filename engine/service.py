@@ -102,9 +102,9 @@ def job_workflows() -> list[type]:
         importlib.import_module("workflows.job").Job,
         importlib.import_module("workflows.project").Project,
         importlib.import_module("workflows.trial").Trial,
-        importlib.import_module("workflows.learning").LearningWorkflow,
-        importlib.import_module("workflows.forgetting").ForgetWorkflow,
-        importlib.import_module("workflows.digest").DigestWorkflow,
+        importlib.import_module("workflows.upkeep").LearningWorkflow,
+        importlib.import_module("workflows.upkeep").ForgetWorkflow,
+        importlib.import_module("workflows.upkeep").DigestWorkflow,
         importlib.import_module("workflows.runtime.notification_delivery").Notify,
     ]
 

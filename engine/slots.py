@@ -9,13 +9,7 @@ import asyncio
 import threading
 import time
 
-from temporalio.worker import (
-    CustomSlotSupplier,
-    SlotMarkUsedContext,
-    SlotPermit,
-    SlotReleaseContext,
-    SlotReserveContext,
-)
+from temporalio import worker
 
 AT_ONCE = 64
 """Activities accepted without a check: so few cannot delay the loop for long.
@@ -27,7 +21,7 @@ PAUSE_SECONDS = 0.01
 LATE_SECONDS = 0.1
 
 
-class ResponsiveSlotSupplier(CustomSlotSupplier):
+class ResponsiveSlotSupplier(worker.CustomSlotSupplier):
     """Up to `slots` activities; beyond `AT_ONCE`, only while the loop wakes on time."""
 
     def __init__(self, slots: int) -> None:
@@ -35,7 +29,7 @@ class ResponsiveSlotSupplier(CustomSlotSupplier):
         self._used_slots = 0
         self._lock = threading.Lock()  # the SDK releases slots from its own threads
 
-    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+    async def reserve_slot(self, ctx: worker.SlotReserveContext) -> worker.SlotPermit:
         while (permit := self._take_slot(AT_ONCE)) is None:
             started = time.monotonic()
             await asyncio.sleep(PAUSE_SECONDS)
@@ -44,19 +38,19 @@ class ResponsiveSlotSupplier(CustomSlotSupplier):
                 break
         return permit
 
-    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
+    def try_reserve_slot(self, ctx: worker.SlotReserveContext) -> worker.SlotPermit | None:
         return self._take_slot(AT_ONCE)
 
-    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+    def mark_slot_used(self, ctx: worker.SlotMarkUsedContext) -> None:
         """Nothing to do: a reserved slot already counts."""
 
-    def release_slot(self, ctx: SlotReleaseContext) -> None:
+    def release_slot(self, ctx: worker.SlotReleaseContext) -> None:
         with self._lock:
             self._used_slots -= 1
 
-    def _take_slot(self, most: int) -> SlotPermit | None:
+    def _take_slot(self, most: int) -> worker.SlotPermit | None:
         with self._lock:
             if self._used_slots >= most:
                 return None
             self._used_slots += 1
-            return SlotPermit()
+            return worker.SlotPermit()

@@ -8,24 +8,19 @@ network and keep no state, and the recorded histories are replayed in the strict
 from collections.abc import Sequence
 from typing import Any
 
+from temporalio import worker
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.converter import StorageDriverStoreContext
-from temporalio.worker import (
-    UnsandboxedWorkflowRunner,
-    WorkflowInstance,
-    WorkflowInstanceDetails,
-    WorkflowRunner,
-)
 from temporalio.workflow import Info
 
 from engine.setup_errors import TOO_EARLY
 
 
-class WrappedInstance(WorkflowInstance):
+class WrappedInstance(worker.WorkflowInstance):
     """A running workflow of the SDK, for subclasses that look at what goes in or comes out."""
 
-    def __init__(self, inner: WorkflowInstance) -> None:
+    def __init__(self, inner: worker.WorkflowInstance) -> None:
         self._inner = inner
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
@@ -44,16 +39,16 @@ class WrappedInstance(WorkflowInstance):
         return self._inner.get_thread_id()
 
 
-class JobWorkflowRunner(WorkflowRunner):
+class JobWorkflowRunner(worker.WorkflowRunner):
     """Runs workflows, and refuses activations that could not be replayed."""
 
     def __init__(self) -> None:
-        self._runner = UnsandboxedWorkflowRunner()
+        self._runner = worker.UnsandboxedWorkflowRunner()
 
     def prepare_workflow(self, defn: Any) -> None:
         self._runner.prepare_workflow(defn)
 
-    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+    def create_instance(self, det: worker.WorkflowInstanceDetails) -> worker.WorkflowInstance:
         return _ReplayableInstance(self._runner.create_instance(det))
 
     def set_worker_level_failure_exception_types(
@@ -63,7 +58,7 @@ class JobWorkflowRunner(WorkflowRunner):
 
 
 class _ReplayableInstance(WrappedInstance):
-    def __init__(self, inner: WorkflowInstance) -> None:
+    def __init__(self, inner: worker.WorkflowInstance) -> None:
         super().__init__(inner)
         self._task: tuple[int, int, int] | None = None
         """The newest workflow task: its start in s and ns, and the history's size in bytes. The

@@ -110,10 +110,6 @@ class Evidence(Data):
         return self.model_copy(update={"files": [], "checks": [], "claim": ""})
 
 
-def bounded_claim(notes: str) -> str:
-    return one_line(notes, CLAIM_CHARACTERS)
-
-
 def _newest(names: list[str]) -> list[str]:
     short = [one_line(name, NAME_CHARACTERS) for name in names]
     return list(dict.fromkeys(reversed(short)))[:MOST_SEEN][::-1]

@@ -3,25 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from protocol import outline
 from protocol.contract import ContractRow, not_accepted_line
 from protocol.endings import JobResult, TypedResult
-from protocol.outline import (
-    Outline,
-    Row,
-    Section,
-    limits_line,
-    listed_section,
-    mark,
-    needs_section,
-    notices_section,
-    origin_line,
-    outline_sections,
-    remote_line,
-    scope_section,
-    text_rows,
-    usage_line,
-    wait_line,
-)
 from protocol.publishing import BranchResult
 from protocol.short_text import count_noun, first_few, one_line
 from protocol.status import JobStatus, TodoStatus
@@ -34,9 +18,9 @@ PAUSING = "the job pauses once the calls of its last reply are carried out"
 UNREAD = "received, and read after the step in flight"
 
 
-def job_outline(status: JobStatus, notices: Sequence[object]) -> Outline:
+def job_outline(status: JobStatus, notices: Sequence[object]) -> outline.Outline:
     result = status.result
-    return Outline(
+    return outline.Outline(
         id=status.job_id,
         title=one_line(status.title, 80),
         word=status.status,
@@ -44,10 +28,10 @@ def job_outline(status: JobStatus, notices: Sequence[object]) -> Outline:
         facts=tuple(filter(None, [status.agent, status.model])),
         place=_place_line(status),
         progress=_todo_progress(status.todos),
-        wait=wait_line(status.waiting, status.waiting_for),
-        sections=outline_sections(
+        wait=outline.wait_line(status.waiting, status.waiting_for),
+        sections=outline.outline_sections(
             [
-                needs_section(
+                outline.needs_section(
                     status,
                     PAUSING if status.pausing else "",
                     f"{UNREAD}: {', '.join(status.unread)}" if status.unread else "",
@@ -56,25 +40,25 @@ def job_outline(status: JobStatus, notices: Sequence[object]) -> Outline:
                     f"{count_noun(status.helpers, 'helper')} at work" if status.helpers else "",
                 ),
                 *(_result_sections(result) if result else ()),
-                Section(
+                outline.Section(
                     "scope",
                     "Contract",
                     rows=tuple(map(_contract_row, result.contract)),
                     columns=CONTRACT_COLUMNS,
                 )
                 if result and result.contract
-                else scope_section(status.scope, status.items),
+                else outline.scope_section(status.scope, status.items),
                 _list_section(status),
                 _figures_section(status),
-                Section(
+                outline.Section(
                     "place",
-                    rows=text_rows(
-                        origin_line(status.origin),
+                    rows=outline.text_rows(
+                        outline.origin_line(status.origin),
                         f"checkpoint {status.checkpoint}" if status.checkpoint else "",
-                        remote_line(status.remote, ended=result is not None),
+                        outline.remote_line(status.remote, ended=result is not None),
                     ),
                 ),
-                notices_section(notices),
+                outline.notices_section(notices),
             ]
         ),
     )
@@ -102,21 +86,21 @@ def _todo_progress(todos: Sequence[TodoStatus]) -> tuple[int, int]:
     return sum(todo.status == "completed" for todo in needed), len(needed)
 
 
-def _list_section(status: JobStatus) -> Section:
+def _list_section(status: JobStatus) -> outline.Section:
     rows = tuple(
-        Row(
+        outline.Row(
             f"{todo.id}. {todo.content}" + (" (passed over)" * (todo.status == "passed over")),
-            mark(todo.status),
+            outline.mark(todo.status),
         )
         for todo in status.todos
     )
     done, total = _todo_progress(status.todos)
     lead = f"{done} of {total} done" if total else ""
-    return Section("list", _place_line(status), lead, rows)
+    return outline.Section("list", _place_line(status), lead, rows)
 
 
-def _result_sections(result: JobResult) -> list[Section]:
-    about = text_rows(
+def _result_sections(result: JobResult) -> list[outline.Section]:
+    about = outline.text_rows(
         not_accepted_line(result.contract),
         result.summary,
         job_result_line(result.result) if result.result else "",
@@ -124,10 +108,10 @@ def _result_sections(result: JobResult) -> list[Section]:
         result.notes,
     )
     return [
-        Section("result", rows=about),
-        listed_section("deliverables", "Deliverables", result.deliverables),
-        listed_section("deliverables", "Unresolved", result.unresolved),
-        listed_section("deliverables", "Dropped", result.dropped),
+        outline.Section("result", rows=about),
+        outline.listed_section("deliverables", "Deliverables", result.deliverables),
+        outline.listed_section("deliverables", "Unresolved", result.unresolved),
+        outline.listed_section("deliverables", "Dropped", result.dropped),
         branch_section(result.branch),
     ]
 
@@ -140,28 +124,28 @@ def job_result_line(typed: TypedResult) -> str:
     return f"result {typed.path}: {content}"
 
 
-def branch_section(branch: BranchResult | None) -> Section:
+def branch_section(branch: BranchResult | None) -> outline.Section:
     if branch is None:
-        return Section("deliverables")
+        return outline.Section("deliverables")
     if not branch.commit:
-        return Section("deliverables", "Branch", "nothing in the repository was changed")
+        return outline.Section("deliverables", "Branch", "nothing in the repository was changed")
     lead = f"{branch.branch} at {branch.commit[:12]}"
     if branch.published:
         lead += f", pushed to {branch.published}"
-    about = text_rows(
+    about = outline.text_rows(
         *branch.files,
         *(f"changed {line}" for line in branch.changed),
         f"tests: {branch.proof}" if branch.proof else "",
         *(f"not proved: {doubt}" for doubt in branch.doubts),
     )
-    return Section("deliverables", "Branch", lead, about)
+    return outline.Section("deliverables", "Branch", lead, about)
 
 
-def _contract_row(row: ContractRow) -> Row:
+def _contract_row(row: ContractRow) -> outline.Row:
     todo = f"{row.phase}.{row.todo}" if row.todo else f"phase {row.phase}" if row.phase else ""
     reason = row.reason or (f"“{row.quote}”" if row.verdict == "met" and row.quote else row.finding)
     statement = one_line(row.statement, MOST_STATEMENT)
-    return Row(
+    return outline.Row(
         f"{row.id} {one_line(row.statement, MOST_STATEMENT // 2)} · {row.word}"
         + (f": {explanation}" if (explanation := row.finding or row.claim) else ""),
         cells=(
@@ -177,21 +161,21 @@ def _contract_row(row: ContractRow) -> Row:
     )
 
 
-def _figures_section(status: JobStatus) -> Section:
+def _figures_section(status: JobStatus) -> outline.Section:
     result = status.result
     phases = (result.phases if result else 0) or (status.phase.number if status.phase else 0)
     rewinds = (result.rewinds if result else 0) or status.rewinds
-    used = usage_line(result.usage if result and result.usage.model_calls else status.usage)
+    used = outline.usage_line(result.usage if result and result.usage.model_calls else status.usage)
     counts = [count_noun(phases, "phase"), count_noun(rewinds, "rewind"), used]
     more = [(status.refusals, "refusal"), (status.nudges, "nudge")]
     refused = ", ".join(f"{guard} {count}" for guard, count in status.guards.refused.items())
-    return Section(
+    return outline.Section(
         "figures",
-        rows=text_rows(
+        rows=outline.text_rows(
             " · ".join(counts) if used else "",
             " · ".join(count_noun(count, noun) for count, noun in more if count),
             # How an ended job's limits stood no longer matters.
-            limits_line(status.limits) if result is None else "",
+            outline.limits_line(status.limits) if result is None else "",
             f"refused by guards: {refused}" if refused else "",
             f"bypassed once: {', '.join(status.guards.bypasses)}" if status.guards.bypasses else "",
         ),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from protocol.data_model import Data
-from protocol.evidence import HELD, Evidence, EvidenceKind, SeenWork, bounded_claim
+from protocol.evidence import CLAIM_CHARACTERS, HELD, Evidence, EvidenceKind, SeenWork
 from protocol.phase import Phase
 from protocol.scope_ledger import (
     MAX_ITEMS,
@@ -20,8 +20,8 @@ from protocol.scope_ledger import (
     SHORT_REASON,
     TEXT_CHARACTERS,
     ScopeItem,
-    added_item,
     is_empty_reason,
+    listed_item,
     named_item_ids,
     scope_bytes,
 )
@@ -153,7 +153,7 @@ class JobState(Data):
         evidence = Evidence.of("look", self.phase.number, seen, commit)
         said = " ".join(todo.notes for todo in saying or todos if todo.notes)
         kept = f"wrote down {first_few(seen.kept, 3)}" if seen.kept else ""
-        evidence.claim = bounded_claim("; ".join(filter(None, [said, kept])))
+        evidence.claim = one_line("; ".join(filter(None, [said, kept])), CLAIM_CHARACTERS)
         evidence.todo = (saying or todos)[-1].id
         return evidence
 
@@ -248,7 +248,7 @@ class JobState(Data):
                 f"The items of the scope have {MAX_SCOPE_BYTES:,} bytes, more cannot be added."
             )
         number = 1 + sum(item.source in ("told", "added") for item in self.scope)
-        item = added_item(number, text, source)
+        item = listed_item(f"A{number}", one_line(text, TEXT_CHARACTERS), source)
         self.scope = [*self.scope, item]
         return item
 

@@ -3,23 +3,8 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from protocol import outline
 from protocol.job_outline import branch_section
-from protocol.outline import (
-    Outline,
-    Row,
-    Section,
-    limits_line,
-    listed_section,
-    mark,
-    needs_section,
-    notices_section,
-    origin_line,
-    outline_sections,
-    scope_section,
-    text_rows,
-    usage_line,
-    wait_line,
-)
 from protocol.project_start import FORM_SPECS
 from protocol.project_units import Attempt, PersonWait
 from protocol.proof import Proof
@@ -37,11 +22,11 @@ MOST_LINES = 5
 DISPROVED = "it said that it was done, and proof refused: "
 
 
-def project_outline(status: ProjectStatus, notices: Sequence[object]) -> Outline:
+def project_outline(status: ProjectStatus, notices: Sequence[object]) -> outline.Outline:
     result, line = status.result, status.line or status.details
     kind = f"{FORM_SPECS[status.form].unit}s" if status.form else ""
     done = sum(unit.status == "completed" for unit in status.units)
-    return Outline(
+    return outline.Outline(
         id=status.job_id,
         title=one_line(status.title, 80),
         word=status.status,
@@ -49,33 +34,42 @@ def project_outline(status: ProjectStatus, notices: Sequence[object]) -> Outline
         facts=tuple(filter(None, [status.agent, f"wave {status.wave}" if status.wave else ""])),
         place=line,
         progress=(done, len(status.units)),
-        wait=wait_line(status.waiting, status.waiting_for),
-        sections=outline_sections(
+        wait=outline.wait_line(status.waiting, status.waiting_for),
+        sections=outline.outline_sections(
             [
                 _needs_section(status),
-                Section("result", rows=text_rows(result.summary if result and not line else "")),
-                listed_section("deliverables", "Unresolved", result.unresolved if result else []),
-                listed_section("deliverables", "Dropped", result.dropped if result else []),
-                branch_section(result.branch if result else None),
-                scope_section(status.scope, status.items),
-                Section("list", kind if result else line, rows=tuple(map(_unit_row, status.units))),
-                _jobs_section(status),
-                listed_section("jobs", "Waits", [*map(project_wait_line, status.waits)]),
-                _figures_section(status),
-                Section(
-                    "place", rows=text_rows(origin_line(status.origin), _repository_line(status))
+                outline.Section(
+                    "result", rows=outline.text_rows(result.summary if result and not line else "")
                 ),
-                notices_section(notices),
+                outline.listed_section(
+                    "deliverables", "Unresolved", result.unresolved if result else []
+                ),
+                outline.listed_section("deliverables", "Dropped", result.dropped if result else []),
+                branch_section(result.branch if result else None),
+                outline.scope_section(status.scope, status.items),
+                outline.Section(
+                    "list", kind if result else line, rows=tuple(map(_unit_row, status.units))
+                ),
+                _jobs_section(status),
+                outline.listed_section("jobs", "Waits", [*map(project_wait_line, status.waits)]),
+                _figures_section(status),
+                outline.Section(
+                    "place",
+                    rows=outline.text_rows(
+                        outline.origin_line(status.origin), _repository_line(status)
+                    ),
+                ),
+                outline.notices_section(notices),
             ]
         ),
     )
 
 
-def _needs_section(status: ProjectStatus) -> Section:
+def _needs_section(status: ProjectStatus) -> outline.Section:
     """What needs a person: jobs that wait and blocked units, then the project itself."""
-    others = needs_section(status)
+    others = outline.needs_section(status)
     rows = [
-        Row(f"needs you: {job.unit} waits ({job.waiting}), see `starter.py show {job.job}`")
+        outline.Row(f"needs you: {job.unit} waits ({job.waiting}), see `starter.py show {job.job}`")
         for job in status.running
         # What all wait for is said at length.
         if job.waiting and not (status.waiting and len(status.running) == 1)
@@ -85,15 +79,15 @@ def _needs_section(status: ProjectStatus) -> Section:
             # The result has the reasons among what is unresolved.
             why = "" if status.result else "; ".join(map(opening_line, unit.reasons))
             text = f"needs you: {unit.id} is blocked" + (f": {one_line(why, MAX_SAID)}" * bool(why))
-            rows.append(Row(text, below=(unit.unblock,) if unit.unblock else ()))
-    return Section("needs", rows=(*rows, *others.rows))
+            rows.append(outline.Row(text, below=(unit.unblock,) if unit.unblock else ()))
+    return outline.Section("needs", rows=(*rows, *others.rows))
 
 
-def _unit_row(unit: ProjectUnit) -> Row:
+def _unit_row(unit: ProjectUnit) -> outline.Row:
     # The title of a feature is the beginning of its description.
     title = (unit.title,) if unit.checks and unit.title else ()
     text = unit.id if title or not unit.title else f"{unit.id}: {unit.title}"
-    return Row(text, mark(unit.status), below=(*title, *unit_story(unit)))
+    return outline.Row(text, outline.mark(unit.status), below=(*title, *unit_story(unit)))
 
 
 def unit_story(unit: ProjectUnit) -> list[str]:
@@ -138,40 +132,40 @@ def project_wait_line(wait: PersonWait) -> str:
     return f"waited {timedelta(seconds=int(wait.seconds))} ({wait.reason}): {wait.job}{said}"
 
 
-def _jobs_section(status: ProjectStatus) -> Section:
+def _jobs_section(status: ProjectStatus) -> outline.Section:
     """The jobs that no unit has listed: ended ones with what they said, then running ones."""
     listed = {attempt.job for unit in status.units for attempt in unit.history}
     ended = [
-        Row(
+        outline.Row(
             f"{job.job}: {job.status}"
             + (f" · {one_line(job.summary, MAX_SAID)}" * bool(job.summary))
         )
         for job in status.jobs
         if job.job not in listed
     ]
-    return Section("jobs", "Jobs", rows=(*ended, *map(_running_job_row, status.running)))
+    return outline.Section("jobs", "Jobs", rows=(*ended, *map(_running_job_row, status.running)))
 
 
-def _running_job_row(job: ProjectJob) -> Row:
+def _running_job_row(job: ProjectJob) -> outline.Row:
     state = f"waiting: {job.waiting}" if job.waiting else "at work"
     deadline = f" · deadline {job.deadline}" if job.deadline else ""
     if job.deadline and job.waits_since:
         # Time spent waiting for people counts.
         deadline = f" · since {job.waits_since}, which counts against its deadline {job.deadline}"
-    return Row(
+    return outline.Row(
         f"{job.job}: {state} · {job.phase or 'starting'}{deadline}",
         below=tuple(f"{DISPROVED}{opening_line(text)}" for text in job.disproved),
     )
 
 
-def _figures_section(status: ProjectStatus) -> Section:
+def _figures_section(status: ProjectStatus) -> outline.Section:
     result = status.result
-    used = usage_line(result.usage if result and result.usage.model_calls else status.usage)
+    used = outline.usage_line(result.usage if result and result.usage.model_calls else status.usage)
     count = (result.jobs if result else 0) or len(status.jobs) + len(status.running)
     refused = count_noun(status.refusals, "refusal") if status.refusals else ""
-    limits = "" if result else limits_line(status.limits)
+    limits = "" if result else outline.limits_line(status.limits)
     jobs = f"{count_noun(count, 'job')} · {used}" if used else ""
-    return Section("figures", rows=text_rows(jobs, refused, limits))
+    return outline.Section("figures", rows=outline.text_rows(jobs, refused, limits))
 
 
 def _repository_line(status: ProjectStatus) -> str:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from protocol import project_units
 from protocol.data_model import Data
 from protocol.job_record import MOST_BYTES
 from protocol.job_state import Remark
@@ -12,17 +13,6 @@ from protocol.notices import Notice
 from protocol.notification_requests import Notifying
 from protocol.payloads import ReceivedSignal
 from protocol.project_start import ProjectStart
-from protocol.project_units import (
-    EndedJob,
-    Feature,
-    Group,
-    JobSummary,
-    PersonWait,
-    ProjectResult,
-    RunningJob,
-    Stage,
-    Unit,
-)
 from protocol.repository_start import PinnedSource
 from protocol.scope_ledger import ScopeItem
 from protocol.trace_requests import Trace
@@ -44,9 +34,9 @@ class ProjectRecord(Data):
     head: str
     state: str = ""
     """Newest commit of the project's own files."""
-    features: list[Feature] = Field(default_factory=list)
-    groups: list[Group] = Field(default_factory=list)
-    stages: list[Stage] = Field(default_factory=list)
+    features: list[project_units.Feature] = Field(default_factory=list)
+    groups: list[project_units.Group] = Field(default_factory=list)
+    stages: list[project_units.Stage] = Field(default_factory=list)
     scope: list[ScopeItem] = Field(default_factory=list)
     wave: int = 0
     planning_attempts: int = 0
@@ -65,10 +55,10 @@ class ProjectRecord(Data):
     """Newest summaries of accepted work, for later jobs."""
     left_open: dict[str, list[str]] = Field(default_factory=dict)
     """Unresolved entries of accepted work, by unit and role; those of the newest job only."""
-    running: dict[str, RunningJob] = Field(default_factory=dict)
-    ended_jobs: list[EndedJob] = Field(default_factory=list)
-    job_summaries: list[JobSummary] = Field(default_factory=list)
-    waits: list[PersonWait] = Field(default_factory=list)
+    running: dict[str, project_units.RunningJob] = Field(default_factory=dict)
+    ended_jobs: list[project_units.EndedJob] = Field(default_factory=list)
+    job_summaries: list[project_units.JobSummary] = Field(default_factory=list)
+    waits: list[project_units.PersonWait] = Field(default_factory=list)
     trace_count: int = 0
     traces: list[Trace] = Field(default_factory=list)
     started_at: str = ""
@@ -87,18 +77,18 @@ class ProjectRecord(Data):
     refusals: int = 0
     notices: list[Notice] = Field(default_factory=list)
     inbox: list[ReceivedSignal] = Field(default_factory=list)
-    result: ProjectResult | None = None
+    result: project_units.ProjectResult | None = None
 
     @property
-    def units(self) -> list[Unit]:
+    def units(self) -> list[project_units.Unit]:
         return [*self.features, *self.groups, *self.stages]
 
     @property
-    def ended_runs(self) -> list[RunningJob]:
+    def ended_runs(self) -> list[project_units.RunningJob]:
         return [self.running[each.job] for each in self.ended_jobs if each.job in self.running]
 
     @property
-    def unended_runs(self) -> list[RunningJob]:
+    def unended_runs(self) -> list[project_units.RunningJob]:
         over = [run.job for run in self.ended_runs]
         return [run for run in self.running.values() if run.job not in over]
 
@@ -113,7 +103,7 @@ class ProjectRecord(Data):
         """Whether a new run can take the record, with unread signals and notes."""
         return self.size <= MOST_BYTES
 
-    def find_unit(self, unit_id: str) -> Unit | None:
+    def find_unit(self, unit_id: str) -> project_units.Unit | None:
         return next((unit for unit in self.units if unit.id == unit_id), None)
 
     def count_time(self, now: float, *, still: bool) -> None:

@@ -74,44 +74,59 @@ class ProjectStart(Data):
     """Input of the workflow `Project`, and form of a project's YAML file."""
 
     form: FormName
+    """`features`, `groups` or `pipeline`."""
     title: str = Field("", max_length=200)
+    """A name for people; the first line of the instructions if left out."""
     instructions: str = Field("", max_length=200_000)
+    """What to build. Every agent gets them."""
     documents: list[str] = Field(default_factory=list, max_length=1000)
+    """As for a job, but paths in a file are relative to it; for the agents that plan, and those
+    that work in groups or stages."""
     items: list[Line] = Field(default_factory=list, max_length=2000)
-    """The scope of `groups`."""
+    """`groups`: the scope; if left out, the list under `Scope` in the instructions."""
     stages: list[StageStart] = Field(default_factory=list, max_length=50)
+    """`pipeline`: stages in order, each with `agent`, `task` and a stage's other keys."""
     agents: dict[str, str] = Field(default_factory=dict)
-    """Agents in place of the default ones, by role: initializer, coder, tester, manager, worker."""
+    """Agents to use for the roles initializer, coder, tester, manager, worker."""
     product: str = Field("repo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
-    """The folder of each workspace that holds the project's files."""
+    """Folder with the project's files in each workspace; `repo` if left out."""
     repository: RepositoryStart | None = None
-    """The repository that it begins from; None for an empty one."""
+    """The repository or folder it [begins from](repositories.md), `{url, ref, depth}` or
+    `{folder}`; an empty repository if left out."""
     publish: Publish | None = None
-    """Where its branch is pushed at the end."""
+    """The branch to which its work is pushed at the end: `{remote, branch}`."""
     parallel: int = Field(4, ge=1, le=50)
+    """Groups that work at the same time; 4 if left out."""
     attempts: int = Field(2, ge=1, le=20)
+    """Jobs on one feature, group or stage before it is blocked; 2 if left out."""
     tests: Tests = Field(default_factory=dict)
-    """For `features`: the command that proves each check. For other checks the initializer names a
-    command per feature."""
+    """`features`: the command that [proves](#proof) each check (`unit`, `api`, `db`); the
+    initializer names commands that are missing here."""
     needs: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
         default_factory=list, max_length=20
     )
-    """Commands that must work in the sandbox before the project begins."""
+    """Commands that must succeed in the sandbox before the project begins, such as `python3 -m
+    pytest --version`."""
     proof: dict[Check, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Tools whose result proves a check that no command can perform."""
+    """For checks without a command (`browser`): tools whose results prove that the check was made.
+    """
     success: list[DoneWhen] = Field(default_factory=list, max_length=20)
-    """Conditions on the project's files before a project of `groups` may end."""
+    """`groups`: conditions on the project's files that must hold before it may end."""
     deadline: int | None = Field(None, ge=1, le=MOST_SECONDS)
+    """Time limit of each job, in seconds."""
     limits: Budget = Field(default_factory=Budget)
+    """Limits for all jobs together: model_calls, tool_calls, tokens, cost, seconds."""
     set: dict[str, Any] = Field(default_factory=dict)
+    """Configuration for every job of the project."""
     notify: dict[str, Any] | None = None
-    """Notifications for the project and its jobs, as in an agent's file; null uses the agent's."""
+    """Where messages about the project and its jobs are sent, like an agent's
+    [`notify`](people.md#notifications); that of its agents if left out."""
     team: TeamName | Literal[""] = ""
-    """Whose quota its jobs count for, and whose spend they are."""
+    """The [team](people.md#teams) whose quota its jobs count for, and whose spend they are."""
     by: str = Field("", max_length=100)
-    """Who starts it; the command line fills it in."""
+    """Who starts it; `starter.py` fills it in."""
     history_events: int = Field(1000, ge=10, le=10_000)
-    """Events after which the project continues as new, once no job is running."""
+    """Events after which the project continues as new; 1000 if left out."""
 
     @model_validator(mode="after")
     def _fits_its_form(self) -> Self:

@@ -4,14 +4,9 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from protocol import repository_start
 from protocol.data_model import Data
 from protocol.git_address import check_git_address, git_address_without_user
-from protocol.repository_start import (
-    RefName,
-    RepositoryStart,
-    Variable,
-    check_token_address,
-)
 from protocol.requests import JobPosition
 from protocol.validation_errors import first_validation_errors
 
@@ -21,9 +16,9 @@ class Publish(Data):
 
     remote: str = Field("", max_length=1000)
     """Address of a git repository; empty for that of `repository.url`."""
-    branch: RefName
+    branch: repository_start.RefName
     approve: bool = Field(False, strict=True)
-    token_variable: Variable | None = None
+    token_variable: repository_start.Variable | None = None
     """As in `repository`; when both this and `remote` are unset, that of `repository` is used."""
 
     @field_validator("remote")
@@ -34,10 +29,10 @@ class Publish(Data):
     @model_validator(mode="after")
     def _has_an_address_for_the_token(self) -> Self:
         if self.remote:
-            check_token_address(self.token_variable, self.remote, "publish")
+            repository_start.check_token_address(self.token_variable, self.remote, "publish")
         return self
 
-    def completed(self, repository: RepositoryStart | None) -> "Publish":
+    def completed(self, repository: repository_start.RepositoryStart | None) -> "Publish":
         """Fill in the remote and the token. Raises ValueError when there is no remote."""
         if self.remote:
             return self

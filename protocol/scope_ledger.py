@@ -121,16 +121,12 @@ class ScopeItem(Data):
 
 def scope_from_texts(texts: Sequence[str], first: int = 1) -> list[ScopeItem]:
     return [
-        _listed_item(f"S{n}", one_line(text, TEXT_CHARACTERS), "given")
+        listed_item(f"S{n}", one_line(text, TEXT_CHARACTERS), "given")
         for n, text in enumerate(texts, first)
     ]
 
 
-def added_item(number: int, text: str, source: Literal["told", "added"]) -> ScopeItem:
-    return _listed_item(f"A{number}", one_line(text, TEXT_CHARACTERS), source)
-
-
-def _listed_item(id: str, text: str, source: Literal["given", "told", "added"]) -> ScopeItem:
+def listed_item(id: str, text: str, source: Literal["given", "told", "added"]) -> ScopeItem:
     statement = Statement(text=one_line(text, STATEMENT_CHARACTERS))
     return ScopeItem(id=id, text=text, source=source, statements=[statement])
 

@@ -4,23 +4,18 @@ import re
 from collections.abc import Generator
 
 from protocol.short_text import count_noun
+from rehearsal import tool_answers
 from rehearsal.procedure_replay import (
     Call,
     Steps,
     call_procedure_tool,
     call_tool_with_retry,
-    close_procedure_todo,
     interleave_procedures,
+    write_and_close,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.request_view import RequestView
 from rehearsal.requirement_validation import is_validation_job
-from rehearsal.tool_answers import (
-    documents_in_tool_answer,
-    list_paths_from_tool_answer,
-    read_file_from_tool_answers,
-    read_page_from_tool_answer,
-)
 
 LIST = "candidates/candidates.md"
 LEFT_OUT = "notes/left_out.md"
@@ -104,11 +99,11 @@ def write_extraction_report() -> Steps:
     """Write `output/summary.md` of an extraction."""
     collected, dropped, paths = yield from interleave_procedures(
         call_tool_with_retry(COLLECT),
-        read_file_from_tool_answers(LEFT_OUT, limit=60),
-        list_paths_from_tool_answer("documents"),
+        tool_answers.read_file_from_tool_answers(LEFT_OUT, limit=60),
+        tool_answers.list_paths_from_tool_answer("documents"),
     )
     left_out = [f"- {line[:300]}" for line in dropped]
-    documents = list(documents_in_tool_answer(paths))
+    documents = list(tool_answers.documents_in_tool_answer(paths))
     types = _TYPE.findall(collected.partition("\nBy type: ")[2].partition("\n")[0])
     total = sum(int(count.replace(",", "")) for _, count in types)
     sources = count_noun(len(documents), "document")
@@ -130,17 +125,13 @@ def write_extraction_report() -> Steps:
     lines += [*(f"- `{path}`" for path in documents), "", "## Requirements by type", ""]
     lines += [*(counts or ["- none"]), "", "## Left out", "", *(decided or ["Nothing."])]
     lines += ["", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    return (
-        yield from close_procedure_todo(
-            finished, "write_file", path="output/summary.md", content="\n".join(lines)
-        )
-    )
+    return (yield from write_and_close(finished, "output/summary.md", "\n".join(lines)))
 
 
 def read_sections_for_extraction() -> Generator[list[Call], list[str], list[Section]]:
     """Return a section of the list for each document's candidates, without weak ones."""
     page, search_result = yield from interleave_procedures(
-        read_page_from_tool_answer(LIST, 1, 1),
+        tool_answers.read_page_from_tool_answer(LIST, 1, 1),
         call_procedure_tool("search_files", query="^###? ", path=LIST, mode="regex"),
     )
     headings = [(int(number), line) for number, line in _HEADING.findall(search_result)]

@@ -29,6 +29,7 @@ from rehearsal.procedure_replay import (
     check_collected_results,
     close_procedure_todo,
     collect_rehearsed_results,
+    write_and_close,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase
 from rehearsal.request_view import is_error_result
@@ -88,11 +89,7 @@ def extract_text_for_formulation(document: str) -> Steps:
     note = f"Read {document}; its terms are in {path}."
     if is_error_result(result):
         note = f"{document} could not be read: {result[:200]}"
-    return (
-        yield from close_procedure_todo(
-            note, "write_file", path=path, content="\n".join(lines) + "\n"
-        )
-    )
+    return (yield from write_and_close(note, path, "\n".join(lines) + "\n"))
 
 
 def identify_for_formulation(document: str) -> Steps:
@@ -204,9 +201,7 @@ def note_unformulated_candidates() -> Steps:
     left_out = [f"- {line}" for line in (yield from read_file_from_tool_answers(LEFT_OUT, LINES))]
     lines = ["# Open questions", "", *(left_out or ["Every candidate found was formulated."]), ""]
     note, path = f"Left out: {count_noun(len(left_out), 'candidate')}.", "notes/open_questions.md"
-    return (
-        yield from close_procedure_todo(note, "write_file", path=path, content="\n".join(lines))
-    )
+    return (yield from write_and_close(note, path, "\n".join(lines)))
 
 
 def _add_quoted_requirements(

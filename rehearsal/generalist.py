@@ -11,6 +11,7 @@ from rehearsal.procedure_replay import (
     call_tool_with_retry,
     close_procedure_todo,
     interleave_procedures,
+    write_and_close,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
@@ -129,11 +130,7 @@ def write_general_report() -> Steps:
         "",
     ]
     note = f"Wrote output/summary.md over {count_noun(len(outputs), 'result')}."
-    return (
-        yield from close_procedure_todo(
-            note, "write_file", path="output/summary.md", content="\n".join(lines)
-        )
-    )
+    return (yield from write_and_close(note, "output/summary.md", "\n".join(lines)))
 
 
 def write_generalist_result(path: str, text: str) -> Steps:
@@ -153,7 +150,7 @@ def write_generalist_result(path: str, text: str) -> Steps:
             facts = [f"- {hit[:300]}" for hit in hits[:8]]
     note = f"Wrote {path} from {count_noun(len(facts), 'passage')} found."
     content = _generalist_file_content(path, text, facts)
-    return (yield from close_procedure_todo(note, "write_file", path=path, content=content))
+    return (yield from write_and_close(note, path, content))
 
 
 def _generalist_file_content(path: str, text: str, facts: list[str]) -> str:

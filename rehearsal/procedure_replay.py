@@ -107,6 +107,11 @@ def close_procedure_todo(note: str, tool: str, /, *before: Call, **arguments: An
     return note
 
 
+def write_and_close(note: str, path: str, content: str) -> Steps:
+    """Write a file, and complete the todo in the same reply."""
+    return (yield from close_procedure_todo(note, "write_file", path=path, content=content))
+
+
 def interleave_procedures(
     *procedures: Generator[list[Call], list[str], Any],
 ) -> Generator[list[Call], list[str], list[Any]]:

@@ -15,8 +15,8 @@ from rehearsal.procedure_replay import (
     Steps,
     call_tool_with_retry,
     check_collected_results,
-    close_procedure_todo,
     collect_rehearsed_results,
+    write_and_close,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView, is_error_result
@@ -253,11 +253,7 @@ def note_rejected_requirements() -> Steps:
     ]
     content = "\n".join(["# Rejected", "", *(lines or ["Nothing."]), ""])
     note = f"Rejected: {count_noun(len(lines), 'requirement')}."
-    return (
-        yield from close_procedure_todo(
-            note, "write_file", path="notes/rejected.md", content=content
-        )
-    )
+    return (yield from write_and_close(note, "notes/rejected.md", content))
 
 
 def write_validation_report() -> Steps:
@@ -280,9 +276,7 @@ def write_validation_report() -> Steps:
     open_ = [f"- {line}" for line in collected.splitlines() if line.startswith(_UNDECIDED)]
     lines = ["# Summary", "", "## What was done", "", done, "", "## Related to", ""]
     lines += [*(things or ["- nothing"]), "", "## Left open", "", *(open_ or ["Nothing."]), ""]
-    return (
-        yield from close_procedure_todo(done, "write_file", path=REPORT, content="\n".join(lines))
-    )
+    return (yield from write_and_close(done, REPORT, "\n".join(lines)))
 
 
 def _read_validation_decisions() -> Generator[list[Call], list[str], list[dict[str, Any]]]:

@@ -23,8 +23,8 @@ from rehearsal.procedure_replay import (
     Steps,
     call_procedure_tool,
     call_tool_with_retry,
-    close_procedure_todo,
     interleave_procedures,
+    write_and_close,
 )
 from rehearsal.request_view import RequestView, is_error_result
 from rehearsal.requirement_validation import is_validation_job
@@ -123,11 +123,7 @@ def rehearse_workspace_survey(view: RequestView) -> Steps:
     note = (
         f"Surveyed the workspace: {count_noun(len(documents), 'document')}, {readable} looked into."
     )
-    return (
-        yield from close_procedure_todo(
-            note, "write_file", path="workspace.md", content="\n".join(lines) + "\n"
-        )
-    )
+    return (yield from write_and_close(note, "workspace.md", "\n".join(lines) + "\n"))
 
 
 def write_strategic_plan(view: RequestView) -> Steps:
@@ -146,7 +142,7 @@ def write_strategic_plan(view: RequestView) -> Steps:
         )
     rehearsal_plan.place_rehearsed_items(plan, view.open_items)
     note = f"Wrote plan.md with {count_noun(len(plan.phases), 'phase')}."
-    return (yield from close_procedure_todo(note, "write_file", path="plan.md", content=plan.text))
+    return (yield from write_and_close(note, "plan.md", plan.text))
 
 
 def check_strategic_plan() -> Steps:
@@ -193,7 +189,7 @@ def revise_strategic_plan(view: RequestView) -> Steps:
         plan.phases += more.phases
     plan.head += f"\n\nRevised in phase {view.number}, because: {view.issue or 'see notes/'}"
     note = "Noted the issue in plan.md; the open phase is done again from its start."
-    return (yield from close_procedure_todo(note, "write_file", path="plan.md", content=plan.text))
+    return (yield from write_and_close(note, "plan.md", plan.text))
 
 
 def rehearse_handover(view: RequestView) -> Steps:
@@ -235,7 +231,7 @@ def rehearse_workspace_update(view: RequestView) -> Steps:
         entries.append(f"- Phase {done} was taken back: {view.issue[:200]}")
     text = f"{head.strip()[:SHORT_WORKSPACE]}\n\n## Progress\n\n" + "\n".join(entries) + "\n"
     note = "workspace.md says what is done and where it is."
-    return (yield from close_procedure_todo(note, "write_file", path="workspace.md", content=text))
+    return (yield from write_and_close(note, "workspace.md", text))
 
 
 def take_strategic_notes(view: RequestView, text: str) -> Steps:
@@ -253,11 +249,7 @@ def take_strategic_notes(view: RequestView, text: str) -> Steps:
         lines += ["Two approaches were weighed: to go on from where the work stopped, and to do"]
         lines += ["the open phase again from its start. The second is chosen: it is safe.", ""]
     lines += ["## What the archive says", "", *(facts[:MAX_SHOWN] or ["- nothing"]), ""]
-    return (
-        yield from close_procedure_todo(
-            f"Wrote {path}.", "write_file", path=path, content="\n".join(lines)
-        )
-    )
+    return (yield from write_and_close(f"Wrote {path}.", path, "\n".join(lines)))
 
 
 def rehearse_output_check() -> Steps:

@@ -7,16 +7,13 @@ from typing import Any
 
 from protocol.agent_reports import REPORT_FILES, ReportKind
 from protocol.handoffs import SAME_TASK
-from rehearsal import generalist
-from rehearsal.procedure_replay import Call, Steps, call_procedure_tool, close_procedure_todo
-from rehearsal.programmer import (
-    feature_module_path,
-    feature_module_source,
-    feature_test_source,
-    parse_programmer_examples,
-    programmer_test_command,
-    programmer_test_findings,
-    programmer_test_in_workspace,
+from rehearsal import generalist, programmer
+from rehearsal.procedure_replay import (
+    Call,
+    Steps,
+    call_procedure_tool,
+    close_procedure_todo,
+    write_and_close,
 )
 from rehearsal.rehearsal_plan import RehearsalPlan, RehearsalPlanPhase, rehearsed_plan_slug
 from rehearsal.request_view import RequestView
@@ -109,9 +106,7 @@ def finish_team_role(view: RequestView) -> Steps:
 def _write_team_verdict(task: str) -> Steps:
     content = json.dumps((yield from _verdict_on_feature_tests(task)), indent=2) + "\n"
     path = REPORT_FILES["verdict"]
-    return (
-        yield from close_procedure_todo(f"Wrote {path}.", "write_file", path=path, content=content)
-    )
+    return (yield from write_and_close(f"Wrote {path}.", path, content))
 
 
 def _note_team_todo(note: str) -> Steps:
@@ -133,13 +128,13 @@ def _make_feature(task: str) -> Steps:
     match = _FEATURE.search(task)
     if match is None:
         return "Nothing names a feature."
-    folder, description, module = match[2], match[3], feature_module_path(match[1])
+    folder, description, module = match[2], match[3], programmer.feature_module_path(match[1])
     source = {
         "path": f"{folder}/{module}.py",
-        "content": feature_module_source(description),
+        "content": programmer.feature_module_source(description),
     }
     note, path = f"Made {module}.py with its tests.", f"{folder}/tests/test_{module}.py"
-    tests = feature_test_source(module, description)
+    tests = programmer.feature_test_source(module, description)
     return (
         yield from close_procedure_todo(
             note, "write_file", ("write_file", source), path=path, content=tests
@@ -150,11 +145,11 @@ def _make_feature(task: str) -> Steps:
 def _test_feature(task: str) -> Steps:
     feature = _FEATURE.search(task)
     if feature:
-        return (yield from _run_team_tests(feature[2], feature_module_path(feature[1])))
+        return (yield from _run_team_tests(feature[2], programmer.feature_module_path(feature[1])))
     tested = _TESTED.search(task)
     if tested is None:
         return "Nothing names a feature."
-    return (yield from _run_team_tests(tested[2], feature_module_path(tested[1])))
+    return (yield from _run_team_tests(tested[2], programmer.feature_module_path(tested[1])))
 
 
 def choose_team_procedure(text: str) -> Steps | None:
@@ -174,9 +169,9 @@ def choose_team_procedure(text: str) -> Steps | None:
 
 def _run_team_tests(folder: str, module: str) -> Steps:
     result = yield from call_procedure_tool(
-        "run_command", command=programmer_test_in_workspace(folder, module)
+        "run_command", command=programmer.programmer_test_in_workspace(folder, module)
     )
-    findings = programmer_test_findings(result)
+    findings = programmer.programmer_test_findings(result)
     return f"The tests fail: {findings[0]}" if findings else "The tests pass."
 
 
@@ -189,9 +184,7 @@ def _write_team_answer(path: str) -> Steps:
     else:
         answer = _ANSWERS[path](instructions)
     content = json.dumps(answer, indent=2) + "\n"
-    return (
-        yield from close_procedure_todo(f"Wrote {path}.", "write_file", path=path, content=content)
-    )
+    return (yield from write_and_close(f"Wrote {path}.", path, content))
 
 
 def _list_team_features(instructions: str) -> dict[str, Any]:
@@ -199,9 +192,9 @@ def _list_team_features(instructions: str) -> dict[str, Any]:
     steps = generalist.steps_in_instructions(brief)[:MAX_FEATURES]
     features = []
     for number, step in enumerate(steps, 1):
-        shown = parse_programmer_examples(step)
+        shown = programmer.parse_programmer_examples(step)
         name = shown[0].name if shown else f"f{number}"
-        tests = {"unit": programmer_test_command(name)}
+        tests = {"unit": programmer.programmer_test_command(name)}
         features.append({"id": name, "description": step, "checks": ["unit"], "tests": tests})
     return {"features": features}
 
@@ -225,9 +218,9 @@ def _verdict_on_feature_tests(task: str) -> Generator[list[Call], list[str], dic
     tested = _TESTED.search(task)
     feature, folder = (tested[1], tested[2]) if tested else ("f1", "repo")
     result = yield from call_procedure_tool(
-        "run_command", command=programmer_test_in_workspace(folder, feature)
+        "run_command", command=programmer.programmer_test_in_workspace(folder, feature)
     )
-    wrong = programmer_test_findings(result)
+    wrong = programmer.programmer_test_findings(result)
     return {
         "health": "The tests can be started." if "Ran " in result else "Nothing can be started.",
         "checks": [{"check": check, "passed": not wrong} for check in checks],

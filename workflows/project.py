@@ -32,19 +32,12 @@ from workflows.projects import project_status, project_waits
 from workflows.projects.project_children import ProjectChildren
 from workflows.projects.project_display import ProjectDisplay
 from workflows.projects.project_end import ProjectEnd
-from workflows.projects.project_retries import ProjectRetries
 from workflows.projects.project_settlement import ProjectSettlement
 from workflows.projects.project_signals import ProjectSignals
 from workflows.projects.project_steps import ProjectSteps
-from workflows.rules import pipeline, project_budget_shares
+from workflows.projects.project_waits import ProjectRetries
+from workflows.rules import pipeline, project_budget_shares, project_moves
 from workflows.rules.forms import FORMS
-from workflows.rules.project_moves import (
-    AssignJob,
-    EndProject,
-    ParkProject,
-    WaitForJobs,
-    count_project_job,
-)
 from workflows.runtime import trace_notes
 from workflows.runtime.activity_failures import StepFailed
 from workflows.runtime.cancellation import is_cancelled, read_cancellation
@@ -247,7 +240,7 @@ class Project(SignalReceiver):
                 await self._end.has_stored_traces()
             return not project.running
         moves = self._form.next_moves(project)
-        if begins := [move for move in moves if isinstance(move, AssignJob)]:
+        if begins := [move for move in moves if isinstance(move, project_moves.AssignJob)]:
             part = project_budget_shares.divide_shares(project, len(begins))
             if isinstance(part, WaitState):
                 if not project.running:
@@ -257,20 +250,20 @@ class Project(SignalReceiver):
                 await self._begin_child(project, move, part)
             return True
         only = moves[0]
-        if isinstance(only, ParkProject):
+        if isinstance(only, project_moves.ParkProject):
             project.waiting = WaitState(
                 reason="review",
                 message=only.message,
                 remedy="Look at its jobs; resume lets it try again, or cancel the project.",
             )
-        elif isinstance(only, EndProject):
+        elif isinstance(only, project_moves.EndProject):
             await self._end.end_project(only.status)
-        return not isinstance(only, WaitForJobs)
+        return not isinstance(only, project_moves.WaitForJobs)
 
     async def _begin_child(
-        self, project: ProjectRecord, move: AssignJob, part: dict[str, float]
+        self, project: ProjectRecord, move: project_moves.AssignJob, part: dict[str, float]
     ) -> None:
-        count_project_job(project, move)
+        project_moves.count_project_job(project, move)
         self._form.mark_begun(project, move)
         if await self._children.begin(move, part):
             self._display.show_status()

@@ -7,16 +7,9 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from activities.checkpoints import folder_io, sharded_tree
+from activities.checkpoints import entry_names, folder_io, sharded_tree
 from activities.checkpoints.checkout import EXCLUDED_NAMES, NameParts
 from activities.checkpoints.checkpoint_errors import FilesError, PathRefused, quote_path_in_error
-from activities.checkpoints.entry_names import (
-    check_path_size,
-    name_from_bytes,
-    name_to_bytes,
-    stored_entry_name,
-    unescape_name,
-)
 from activities.checkpoints.files import Files
 from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.checkpoints.object_store import EMPTY_TREE
@@ -64,7 +57,7 @@ def read_checkin_state(files: Files, fd: int, fresh: int) -> CheckinState:
 def _read_checkin_state(files: Files, fd: int, tree: bytes, fresh: int) -> CheckinState:
     known = CheckinState(tree)
     for entry, raw in sharded_tree.list_tree_entries(files.store, tree).items():
-        name = name_to_bytes(unescape_name(entry))
+        name = entry_names.name_to_bytes(entry_names.unescape_name(entry))
         if raw.mode == FOLDER:
             with folder_io.open_folder(fd, name) as inner:
                 known.folders[name] = _read_checkin_state(files, inner, raw.id, fresh)
@@ -116,9 +109,9 @@ class Checkin:
             if not folder_path and name in EXCLUDED_NAMES:
                 continue
             path = (*folder_path, name)
-            parts = tuple(name_from_bytes(part) for part in path)
+            parts = tuple(entry_names.name_from_bytes(part) for part in path)
             try:
-                check_path_size("/".join(parts))
+                entry_names.check_path_size("/".join(parts))
                 with folder_io.full_path_in_io_errors(path):
                     raw: TreeEntry | None = self._import_entry(fd, name, path, known)
             except PathRefused as error:
@@ -135,12 +128,12 @@ class Checkin:
         names = now.keys() | known.files.keys() | known.folders.keys()
         changed = [name for name in names if now.get(name) != known.entry(name)]
         if len(changed) > MAX_SINGLE_CHANGES or not (known.files or known.folders):
-            node: Node = {stored_entry_name(name): raw for name, raw in now.items()}
+            node: Node = {entry_names.stored_entry_name(name): raw for name, raw in now.items()}
             return sharded_tree.build_tree(store, node)
         tree = known.tree
         for name in sorted(changed):
             tree = sharded_tree.put_sharded_tree_entry(
-                store, tree, stored_entry_name(name), now.get(name)
+                store, tree, entry_names.stored_entry_name(name), now.get(name)
             )
         return tree
 
@@ -181,7 +174,7 @@ class Checkin:
             return data
         clean = self.clean(data)
         if clean != data:
-            self.cleaned.append("/".join(name_from_bytes(part) for part in path))
+            self.cleaned.append("/".join(entry_names.name_from_bytes(part) for part in path))
         return clean
 
     def _write_blob(

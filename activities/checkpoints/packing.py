@@ -23,6 +23,7 @@ from pathlib import Path
 import pygit2
 from pygit2.packbuilder import PackBuilder
 
+from activities.checkpoints import packfile
 from activities.checkpoints.checkpoint_errors import GitNotInstalled, RemoteUnavailable
 from activities.checkpoints.disk_access import fsync_path
 from activities.checkpoints.git import run_git
@@ -30,13 +31,6 @@ from activities.checkpoints.journal import locked_journal_files
 from activities.checkpoints.journal_records import HEAD, read_records
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import read_sound_object
-from activities.checkpoints.packfile import (
-    MAX_BYTES,
-    PackWriter,
-    is_intact_pack_index,
-    read_pack_entries,
-    read_pack_offsets,
-)
 
 MAX_PACKS = 20
 WAIT_SECONDS = 2
@@ -63,7 +57,7 @@ def pack_journal(
 
 def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int) -> None:
     objects = repository / "objects"
-    writer = PackWriter(draft / "objects")
+    writer = packfile.PackWriter(draft / "objects")
     staged = {file: _stage_unpacked_objects(file, writer, objects) for file in files}
     writer.finish()
     if writer.ids:
@@ -87,7 +81,7 @@ def _pack_files(repository: Path, draft: Path, files: list[Path], max_packs: int
         _merge_packs(_packs_to_merge(packs), draft / "merged", objects, damaged)
 
 
-def _stage_unpacked_objects(path: Path, writer: PackWriter, objects: Path) -> bool:
+def _stage_unpacked_objects(path: Path, writer: packfile.PackWriter, objects: Path) -> bool:
     """Stage the file's undamaged objects that are in no pack. Return whether all were undamaged."""
     # Check first: on a missing object, the reader would search for new packs each time.
     packs, reader = pygit2.OdbBackendPack(str(objects)), _pack_reader(objects)
@@ -115,7 +109,7 @@ def _pack_staged_objects(repository: Path, draft: Path, ids: set[bytes]) -> Path
     [pack_path] = (path for path in (draft / "pack").iterdir() if path.suffix == ".pack")
     reader = _pack_reader(draft)
     # In pack order, so that a delta's base was read just before.
-    for _, oid in read_pack_offsets(pack_path):
+    for _, oid in packfile.read_pack_offsets(pack_path):
         read_sound_object(reader, oid)
         ids.discard(oid)
     if ids:
@@ -158,19 +152,19 @@ def _merge_packs(packs: list[Path], draft: Path, objects: Path, damaged: Path) -
         packs = [pack for pack in packs if pack not in suspects]
 
 
-def _stage_merged_packs(packs: list[Path], draft: Path) -> tuple[PackWriter, set[Path]]:
+def _stage_merged_packs(packs: list[Path], draft: Path) -> tuple[packfile.PackWriter, set[Path]]:
     """Stage the packs' objects as one pack; also return the packs with unreadable objects.
 
     Compressed entries are copied. Searching for deltas again would cost each object as much as the
     first time, however often it is moved.
     """
-    writer = PackWriter(draft)
+    writer = packfile.PackWriter(draft)
     source: dict[bytes, Path] = {}
     unread = set()
     # Of several copies the first pack's is used, so no delta depends on itself.
     for pack in packs:
         try:
-            for oid, entry in read_pack_entries(pack):
+            for oid, entry in packfile.read_pack_entries(pack):
                 source.setdefault(oid, pack)
                 writer.copy(oid, entry)
         except ValueError:
@@ -191,7 +185,7 @@ def _packs_to_merge(packs: list[Path]) -> list[Path]:
     total = 0
     for pack in sorted(packs, key=sizes.__getitem__):
         is_larger = sizes[pack] > total and len(chosen) > len(packs) // 2
-        if is_larger or total + sizes[pack] > MAX_BYTES:
+        if is_larger or total + sizes[pack] > packfile.MAX_BYTES:
             break
         chosen.append(pack)
         total += sizes[pack]
@@ -224,7 +218,9 @@ def rebuild_pack_indexes(repository: Path) -> bool:
     mended = False
     packs = (repository / "objects" / "pack").glob("pack-*.pack")
     suspects = [
-        pack_path for pack_path in packs if not is_intact_pack_index(pack_path.with_suffix(".idx"))
+        pack_path
+        for pack_path in packs
+        if not packfile.is_intact_pack_index(pack_path.with_suffix(".idx"))
     ]
     if not suspects:
         return False
@@ -232,7 +228,7 @@ def rebuild_pack_indexes(repository: Path) -> bool:
         draft = repository / "packing"
         for pack_path in suspects:
             index = pack_path.with_suffix(".idx")
-            if not pack_path.exists() or is_intact_pack_index(index):
+            if not pack_path.exists() or packfile.is_intact_pack_index(index):
                 mended = True  # another process rebuilt it, or merged the pack
                 continue
             draft.mkdir(exist_ok=True)

@@ -18,6 +18,7 @@ from typing import Any
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from activities.documents import pdf_omissions
 from activities.documents.pages import (
     PICTURE_ADVICE,
     DocumentError,
@@ -36,14 +37,6 @@ from activities.documents.pdf_lines import (
     join_raised_number_lines,
     separate_pdf_paragraphs,
     spaced_pdf_line,
-)
-from activities.documents.pdf_omissions import (
-    MAX_POINTS,
-    find_unseen_letters,
-    join_struck_passages,
-    letters_crossed_by_lines,
-    strike_out_boxes,
-    struck_letters,
 )
 from activities.documents.pdf_rules import find_rules
 from activities.documents.pdf_tables import join_table_rows
@@ -224,7 +217,7 @@ def _read_pdf_annotations(page: Any) -> _PageAnnotations:
             if kind == _WIDGET and _pdf_annotation_string(mark, "FT") != "Btn":
                 marks.values.append(_pdf_annotation_string(mark, "V"))
             if kind == _STRIKE_OUT:
-                marks.struck += strike_out_boxes(mark)
+                marks.struck += pdf_omissions.strike_out_boxes(mark)
             if kind not in _WITHOUT_NOTE and (
                 note := _pdf_annotation_string(mark, "Contents").strip()
             ):
@@ -261,14 +254,14 @@ def _read_pdf_lines(page: Any, content: _PageContent, struck: list[Box]) -> Iter
         text, boxes = _read_pdf_characters(text_page)
         if not text.strip():
             return
-        unseen = find_unseen_letters(page, text_page, text, boxes)
-        deleted = struck_letters(text, boxes, struck) if struck else set()
+        unseen = pdf_omissions.find_unseen_letters(page, text_page, text, boxes)
+        deleted = pdf_omissions.struck_letters(text, boxes, struck) if struck else set()
         rules = find_rules(page)
-        deleted |= letters_crossed_by_lines(text_page, text, boxes, rules.level)
+        deleted |= pdf_omissions.letters_crossed_by_lines(text_page, text, boxes, rules.level)
     finally:
         text_page.close()
-    content.struck = join_struck_passages(text, deleted)
-    content.hidden = join_struck_passages(text, unseen)
+    content.struck = pdf_omissions.join_struck_passages(text, deleted)
+    content.hidden = pdf_omissions.join_struck_passages(text, unseen)
     deleted |= unseen
     # PDFium puts a hyphen mark at a line end, and no line end after it.
     for line in re.finditer(r"[^\r\n\ufffe\x02]*(?:[\ufffe\x02]|\r?\n|\r)|[^\r\n]+$", text):
@@ -326,7 +319,7 @@ def _shows_other_text(page: Any, texts: list[Any]) -> bool:
             # Text recognition has read the page.
             return False
         page.remove_obj(thing)
-    scale = min(1.0, MAX_POINTS / max(page.get_size()))
+    scale = min(1.0, pdf_omissions.MAX_POINTS / max(page.get_size()))
     ink = page.render(scale, grayscale=True).to_numpy() < _INK
     strokes = (ink[:, 1:] & ~ink[:, :-1]).sum(axis=1)
     text_rows = (strokes >= ROW_STROKES).sum()

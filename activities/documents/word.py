@@ -17,20 +17,10 @@ from collections.abc import Iterator
 
 from lxml.etree import _Element
 
+from activities.documents import word_styles
 from activities.documents.formulas import linearize_omml
 from activities.documents.pages import Page, ReadingResult, page_mark_text
 from activities.documents.word_package import WordPackage, open_package, qn
-from activities.documents.word_styles import (
-    Styles,
-    WordListNumbering,
-    format_list_number,
-    is_possible_note_number,
-    is_style_switch_on,
-    may_note_number_follow,
-    symbols_as_unicode,
-    word_symbol_font,
-    word_symbol_text,
-)
 
 _P, _TBL, _TR, _TC = map(qn, ("w:p", "w:tbl", "w:tr", "w:tc"))
 _CHARACTERS = {qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
@@ -72,8 +62,8 @@ class _DocumentContext:
     """State shared by all parts of a document: styles, counters, notes, omitted passages."""
 
     def __init__(self, package: WordPackage) -> None:
-        self.styles = Styles(package.styles)
-        self.lists = WordListNumbering(package.numbering, self.styles)
+        self.styles = word_styles.Styles(package.styles)
+        self.lists = word_styles.WordListNumbering(package.numbering, self.styles)
         self.omitted_passages: Counter[str] = Counter()
         self.formats = package.note_formats
         self._notes = package.notes
@@ -81,7 +71,7 @@ class _DocumentContext:
 
     def next_note(self, kind: str, key: str) -> tuple[str, _Element | None]:
         self._counts[kind] += 1
-        mark = format_list_number(self._counts[kind], self.formats[kind])
+        mark = word_styles.format_list_number(self._counts[kind], self.formats[kind])
         return mark, self._notes[kind].get(key)
 
 
@@ -177,9 +167,13 @@ class _WordWalker:
             elif tag in _DELETED:
                 self._leave_out("deleted", child)
             elif tag == qn("w:t"):
-                self._add_text(symbols_as_unicode(child.text or "", word_symbol_font(child)))
+                self._add_text(
+                    word_styles.symbols_as_unicode(
+                        child.text or "", word_styles.word_symbol_font(child)
+                    )
+                )
             elif tag == qn("w:sym"):
-                self._add_text(word_symbol_text(child))
+                self._add_text(word_styles.word_symbol_text(child))
             elif tag in _NOTES:
                 self._add_note(_NOTES[tag], child)
             elif tag == qn("w:fldChar"):
@@ -209,7 +203,7 @@ class _WordWalker:
     def _join_note_number(self) -> None:
         """Attach the note number that comes next to the end of the sentence before it."""
         before = "".join(self._line)
-        if may_note_number_follow(before):
+        if word_styles.may_note_number_follow(before):
             self._line = [before.rstrip(" ")]
 
     def _read_run(self, run: _Element) -> None:
@@ -230,7 +224,7 @@ class _WordWalker:
     def _add_note(self, kind: str, reference: _Element) -> None:
         mark, note = self.context.next_note(kind, reference.get(qn("w:id"), ""))
         shown = f"[{mark}]"
-        if not is_style_switch_on(reference.get(qn("w:customMarkFollows"), "0")):
+        if not word_styles.is_style_switch_on(reference.get(qn("w:customMarkFollows"), "0")):
             self._add_text(shown)
         if note is None or self._is_note:
             # A note of a note may lead back to it.
@@ -308,7 +302,7 @@ class _WordWalker:
 def _is_word_note_mark(link: _Element) -> bool:
     """Whether it is a number that links within the document, as converters write notes."""
     has_place = link.get(qn("w:anchor")) is not None
-    return has_place and is_possible_note_number(
+    return has_place and word_styles.is_possible_note_number(
         "".join(text.text or "" for text in link.iter(qn("w:t")))
     )
 
@@ -328,7 +322,9 @@ def _word_form_value(field: _Element) -> str:
     if box is not None:
         switches = (box.find(qn("w:checked")), box.find(qn("w:default")))
         chosen = next((switch for switch in switches if switch is not None), None)
-        checked = chosen is not None and is_style_switch_on(chosen.get(qn("w:val"), "1"))
+        checked = chosen is not None and word_styles.is_style_switch_on(
+            chosen.get(qn("w:val"), "1")
+        )
         return "\u2612" if checked else "\u2610"
     choice = data.find(qn("w:ddList"))
     if choice is None:

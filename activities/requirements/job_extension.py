@@ -8,16 +8,10 @@ from activities.checkpoints import Root
 from activities.job.activity_context import activity_job_id
 from activities.job.deliverables import is_named_unresolved
 from activities.job.snapshot import Snapshot
-from activities.requirements import store_sync
+from activities.requirements import requirement_survey, store_sync
 from activities.requirements.graph import check_selected_graph_url
 from activities.requirements.graph.interface import GraphUnavailableError
 from activities.requirements.requirement_files import InvalidWorkspaceFile
-from activities.requirements.requirement_survey import (
-    completeness_notes,
-    open_coverage_lines,
-    survey_requirements,
-    unproved_documents,
-)
 from activities.requirements.versions import begin_new_version
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.job_extensions import EXTENSIONS, JobExtension
@@ -60,19 +54,21 @@ class RequirementsExtension(JobExtension):
         if not agent_has_tool(snapshot.config, "set_sentences_aside"):
             return
         try:
-            now = survey_requirements(snapshot.files, activity_job_id(), snapshot.config.settings)
+            now = requirement_survey.survey_requirements(
+                snapshot.files, activity_job_id(), snapshot.config.settings
+            )
         except InvalidWorkspaceFile as problem:
             facts.uncovered = [f"{problem}."]
             return
-        facts.uncovered = open_coverage_lines(now)
+        facts.uncovered = requirement_survey.open_coverage_lines(now)
         facts.badly_read = [
             f"{path}: {one_line(why, 300).rstrip('.')}"
-            for path, why in unproved_documents(now).items()
+            for path, why in requirement_survey.unproved_documents(now).items()
             if not is_named_unresolved(path, path, unresolved)
         ][:MAX_NAMED]
 
     def completion_notes(self, snapshot: Snapshot) -> list[str]:
-        return completeness_notes(snapshot, activity_job_id())
+        return requirement_survey.completeness_notes(snapshot, activity_job_id())
 
     def close_job(self, root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:
         return store_sync.release_store_at_end(root, snapshot, outcome)

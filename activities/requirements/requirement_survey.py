@@ -17,12 +17,7 @@ from activities.requirements.versions import KeptRequirement, read_new_version
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.workspace_documents import (
-    canonical_document_path,
-    input_document_paths,
-    read_workspace_document,
-    read_workspace_pages,
-)
+from activities.tools import workspace_documents
 from config.schema.agent_sections import AgentSettings
 from protocol.short_text import as_sentence, one_line
 
@@ -80,9 +75,9 @@ def survey_requirements(files: Files, job: str, settings: AgentSettings) -> Requ
     views: dict[str, DocumentView] = {}
     decisions = read_decisions(files)
     badly_read: dict[str, str] = {}
-    for path in input_document_paths(files):
+    for path in workspace_documents.input_document_paths(files):
         try:
-            reading = read_workspace_document(files, path)
+            reading = workspace_documents.read_workspace_document(files, path)
         except ToolError as error:
             badly_read[path] = str(error)
             continue
@@ -112,9 +107,9 @@ def survey_requirements(files: Files, job: str, settings: AgentSettings) -> Requ
 
 def view_document(context: ToolContext, path: str) -> DocumentView:
     """Return a document with what was decided about it. Raises ToolError if it cannot be read."""
-    path = canonical_document_path(context.files, path)
+    path = workspace_documents.canonical_document_path(context.files, path)
     decided = read_decisions(context.files).get(path, DocumentDecisions(document=path))
-    pages = read_workspace_pages(context, path)
+    pages = workspace_documents.read_workspace_pages(context, path)
     return DocumentView(path, pages, decided, context.config.settings)
 
 

@@ -10,13 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from activities.checkpoints import Files
-from activities.search.embedding import (
-    Embedder,
-    EmbeddingsFailed,
-    Matrix,
-    choose_embedder,
-    embed_texts,
-)
+from activities.search import embedding
 from activities.search.search_index import PassageRef, SearchIndex, with_search_index
 from config.schema.model_settings import Embeddings
 
@@ -53,7 +47,7 @@ class SearchResults:
 class _QueryVector:
     """The query's vector, and the model name under which comparable vectors are stored."""
 
-    vector: Matrix
+    vector: embedding.Matrix
     model: str
     floor: float
     """Likeness under which a passage has nothing to do with the query."""
@@ -86,11 +80,11 @@ def search_passages(
     def search_index(index: SearchIndex) -> SearchResults:
         meaning, note = None, ""
         try:
-            embedder = choose_embedder(embeddings)
+            embedder = embedding.choose_embedder(embeddings)
             vector = embedder.embed([query])[0]
             meaning = _QueryVector(vector, f"{embedder.name} {len(vector)}", embedder.floor)
             note = _embed_missing(index, files, embedder, meaning, under)
-        except EmbeddingsFailed as error:
+        except embedding.EmbeddingsFailed as error:
             note = (
                 _partial_search_note(str(error)) if meaning else f"Found by words alone: {error}."
             )
@@ -119,7 +113,7 @@ def search_passages(
 def _embed_missing(
     index: SearchIndex,
     files: Files,
-    embedder: Embedder,
+    embedder: embedding.Embedder,
     meaning: _QueryVector,
     under: tuple[bytes, bytes],
 ) -> str:
@@ -134,7 +128,7 @@ def _embed_missing(
             if time.monotonic() > until:
                 return _partial_search_note("there was not time enough to embed every passage")
             batch = lacking[start : start + embedder.batch]
-            rows = embed_texts(embedder, [text for _, text in batch], len(meaning.vector))
+            rows = embedding.embed_texts(embedder, [text for _, text in batch], len(meaning.vector))
             index.keep_vectors(meaning.model, [mark for mark, _ in batch], rows)
 
 
@@ -165,7 +159,7 @@ def fts_query(query: str) -> str:
 
 
 def _nearest_passages(
-    meaning: _QueryVector, places: list[PassageRef], rows: Matrix
+    meaning: _QueryVector, places: list[PassageRef], rows: embedding.Matrix
 ) -> list[PassageRef]:
     """Return the passages nearest in meaning, nearest first; none that is not near at all."""
     if not places:

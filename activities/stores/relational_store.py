@@ -12,16 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    NoSuchModuleError,
-    ProgrammingError,
-)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from activities.checkpoints import Root
@@ -38,7 +30,7 @@ TURN = 0.25
 SECONDS = 12.0
 """Time limit of one try; a frozen server sends nothing, not even an error."""
 BUSY_SECONDS = 8
-REJECTED_ERRORS = (DataError, IntegrityError, ProgrammingError)
+REJECTED_ERRORS = (exc.DataError, exc.IntegrityError, exc.ProgrammingError)
 """Errors that are the fault of the work itself if they recur at the second try."""
 MENDABLE_STATES = ("42501", "42P01")
 """SQL states among these that a person can fix: no right to a table, and no such table."""
@@ -117,7 +109,7 @@ class RelationalStore:
                 return _run_store_work_within(
                     seconds, lambda: self._run_transaction(work, reads=reads)
                 )
-            except (DBAPIError, PoolTimeout, OSError) as error:
+            except (exc.DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
                 # The file may have been moved or the server replaced: open the store anew.
                 self._dispose_engine()
@@ -129,14 +121,14 @@ class RelationalStore:
                 f"the store {self.display_address} does not take this "
                 f"({_store_error_text(problem)})."
             ) from problem
-        if isinstance(problem, DBAPIError) and _sqlite_code(problem) in DAMAGED:
+        if isinstance(problem, exc.DBAPIError) and _sqlite_code(problem) in DAMAGED:
             raise StoreUnavailableError(
                 f"the file of the store {self.display_address} is damaged "
                 f"({_store_error_text(problem)}). Stop the workers, move it away with the files "
                 "-wal and -shm beside it, and put a backup in its place "
                 "(docs/workspaces-root.md, Backups)."
             ) from problem
-        if isinstance(problem, DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
+        if isinstance(problem, exc.DBAPIError) and (mend := UNWRITABLE.get(_sqlite_code(problem))):
             raise StoreUnavailableError(
                 f"the store {self.display_address} cannot be used "
                 f"({_store_error_text(problem)}). {mend}, or correct {VARIABLE}."
@@ -208,7 +200,7 @@ def check_relational_store_address() -> None:
 def _parse_store_address(address: str) -> URL:
     try:
         url = make_url(address)
-    except (ArgumentError, ValueError):  # ValueError: the port is not a number
+    except (exc.ArgumentError, ValueError):  # ValueError: the port is not a number
         raise StoreUnavailableError(
             f"{VARIABLE} is no address of a store; expected such as "
             "postgresql://user:password@host/database."
@@ -241,7 +233,7 @@ def _create_engine(url: URL) -> Engine:
     }
     try:
         return create_engine(url, connect_args=arguments, pool_pre_ping=True, pool_timeout=8)
-    except (ModuleNotFoundError, NoSuchModuleError):
+    except (ModuleNotFoundError, exc.NoSuchModuleError):
         raise StoreUnavailableError(
             f"{VARIABLE} names PostgreSQL, whose driver is not installed: run "
             ".venv/bin/python -m pip install '.[postgres]' in the checkout."
@@ -287,12 +279,12 @@ def _run_store_work_within(seconds: float, work: Callable[[], T]) -> T:
     return outcome[0]
 
 
-def _sqlite_code(problem: DBAPIError) -> int:
+def _sqlite_code(problem: exc.DBAPIError) -> int:
     """Return SQLite's primary result code; 0 for another database."""
     code: int = getattr(problem.orig, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def _store_error_text(problem: Exception | None) -> str:
-    cause = problem.orig if isinstance(problem, DBAPIError) and problem.orig else problem
+    cause = problem.orig if isinstance(problem, exc.DBAPIError) and problem.orig else problem
     return one_line(str(cause), 200)

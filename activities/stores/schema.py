@@ -1,4 +1,4 @@
-"""The tables of the relational store. `migrations/` makes them; both say the same."""
+"""The tables of the relational store, which `migrations/` makes."""
 
 from typing import Any
 
@@ -18,6 +18,11 @@ from sqlalchemy import (
 
 METADATA = MetaData()
 
+
+def _texts(*names: str, required: bool = False) -> list[Column[str]]:
+    return [Column(name, Text, nullable=not required) for name in names]
+
+
 JOBS = Table(
     "jobs",
     METADATA,
@@ -30,39 +35,25 @@ REQUIREMENTS = Table(
     METADATA,
     Column("job", Text, primary_key=True),
     Column("id", Text, primary_key=True),
-    Column("text", Text, nullable=False),
+    *_texts("text", "type", "source", "reasoning", "status", required=True),
+    *_texts("candidate", "duplicate_of", "taken_by", "taken_key", "decided_by", "decided_key"),
+    *_texts("reasons", "restored_why", "rationale", "verification", "priority"),
     Column("force", Text, nullable=False, server_default="must"),
-    Column("type", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("reasoning", Text, nullable=False),
     Column("confidence", Float, nullable=False),
-    Column("candidate", Text),
-    Column("status", Text, nullable=False),
-    Column("duplicate_of", Text),
     Column("blob", Text, nullable=False),  # git id of its final.json
     Column("key", Text, nullable=False),  # idempotency key of the call that wrote it
     Column("at", BigInteger, nullable=False),  # when that call was scheduled, epoch ms
-    Column(
-        "withdrawn", Boolean, nullable=False
-    ),  # by a person or fork, or missing in the workspace
-    Column("taken_by", Text),
-    Column("taken_key", Text),
+    # By a person or fork, or missing in the workspace.
+    Column("withdrawn", Boolean, nullable=False),
     Column("taken_until", BigInteger),  # epoch ms; afterwards other jobs may take it
-    Column("decided_by", Text),
-    Column("decided_key", Text),
     Column("decided_at", BigInteger),  # when the call was scheduled, epoch ms
-    Column("reasons", Text),
     Column("said", Text),  # fingerprint of its words, equal in duplicates
     Column("withdrawn_by", Text),  # a person or a fork; NULL after a rewind
     Column("withdrawn_why", Text),  # if set, filling does not restore the row
     Column("restored_by", Text),  # the person who undid the withdrawal
-    Column("restored_why", Text),
     Column("digest", Text),  # SHA-256 of its source as it was read
     Column("kept_by", Text),  # jobs that found it unchanged in a new version, between spaces
     Column("suspect", Text),  # why it may no longer hold: its passage changed or is gone
-    Column("rationale", Text),
-    Column("verification", Text),
-    Column("priority", Text),
     Column("owner", Text),  # the person it is assigned to
     Index("requirements_said", "said"),
     Index("requirements_to_take", "status", "withdrawn", "at"),
@@ -75,14 +66,9 @@ CITATIONS = Table(
     Column("job", Text, primary_key=True),
     Column("requirement", Text, primary_key=True),
     Column("place", Integer, primary_key=True),
-    Column("id", Text, nullable=False),
-    Column("document", Text, nullable=False),
+    *_texts("id", "document", "quote", required=True),
+    *_texts("label", "section", "url", "accessed"),
     Column("page", Integer, nullable=False),
-    Column("label", Text),
-    Column("section", Text),
-    Column("quote", Text, nullable=False),
-    Column("url", Text),
-    Column("accessed", Text),
     Column("source_id", Text),  # what the document calls the item
     ForeignKeyConstraint(
         ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
@@ -93,25 +79,15 @@ TRACES = Table(
     "traces",
     METADATA,
     Column("id", Integer, primary_key=True),
+    *_texts("job", "agent", "task", "type", "todo", "what_happened", required=True),
+    *_texts("what_was_correct", "why", "source", "guard", "tool", "path", required=True),
+    *_texts("checkpoint", required=True),
     Column("key", Text, nullable=False, unique=True),  # run id and number, or a call's key
     Column("project", Text, nullable=False),  # empty: the job belongs to no project
-    Column("job", Text, nullable=False),
-    Column("agent", Text, nullable=False),
-    Column("task", Text, nullable=False),
     Column("phase", Integer, nullable=False),
     Column("step", Integer, nullable=False),
     Column("at", BigInteger, nullable=False),  # epoch seconds
-    Column("type", Text, nullable=False),
-    Column("todo", Text, nullable=False),
-    Column("what_happened", Text, nullable=False),
-    Column("what_was_correct", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("guard", Text, nullable=False),
-    Column("tool", Text, nullable=False),
-    Column("path", Text, nullable=False),
     Column("stage", Text, nullable=False),  # `experiment` if nothing was really refused
-    Column("checkpoint", Text, nullable=False),
     Column("scope", Text, nullable=False),  # `project` or `universal`
     Column("retrieved", Integer, nullable=False),  # number of times shown to agents
     Column("embedding", LargeBinary),  # half-precision floats

@@ -11,12 +11,8 @@ from activities.checkpoints import PathRefused, parse_path
 from activities.commands.bubblewrap import missing_variable, missing_variables
 from activities.job.typed_result import check_result_schema
 from activities.model.prices import check_prices_for_cost_limit
+from activities.preparation import agent_resolution
 from activities.preparation.agent_models import check_agent_context_windows
-from activities.preparation.agent_resolution import (
-    resolve_configured_tools,
-    resolve_reviewer_tools,
-    resolve_tool_routes,
-)
 from activities.projects.runner_commands import failing_required_command, required_commands
 from activities.projects.verifier_runs import files_named, runners_named
 from activities.text.indicators import Indicators
@@ -127,8 +123,8 @@ def check_config_for_start(config: AgentConfig) -> None:
     check_result_schema(config)
     _check_agent_folders(config)
     if config.reviewer:
-        resolve_reviewer_tools(config.reviewer)
-    _tool_routes_to_check(config, resolve_configured_tools(config))
+        agent_resolution.resolve_reviewer_tools(config.reviewer)
+    _tool_routes_to_check(config, agent_resolution.resolve_configured_tools(config))
 
 
 def _check_agent_folders(config: AgentConfig) -> None:
@@ -141,7 +137,7 @@ def _check_agent_folders(config: AgentConfig) -> None:
 
 def _check_agent_reviewer(reviewer: AgentConfig, source: Path) -> None:
     try:
-        resolve_reviewer_tools(reviewer)
+        agent_resolution.resolve_reviewer_tools(reviewer)
     except ConfigError as problem:
         raise ConfigError(f"{source}: review.agent: {problem}") from None
 
@@ -149,11 +145,11 @@ def _check_agent_reviewer(reviewer: AgentConfig, source: Path) -> None:
 def _agent_tools_to_check(config: AgentConfig) -> tuple[list[Tool], bool]:
     """Return the agent's tools, and whether it is a reviewer."""
     try:
-        return resolve_configured_tools(config), False
+        return agent_resolution.resolve_configured_tools(config), False
     except ConfigError:
         if {"verdict", JUDGE}.isdisjoint(config.tools):
             raise
-        return resolve_reviewer_tools(config), True
+        return agent_resolution.resolve_reviewer_tools(config), True
 
 
 def _tool_routes_to_check(config: AgentConfig, tools: list[Tool]) -> list[ToolRoute]:
@@ -163,7 +159,7 @@ def _tool_routes_to_check(config: AgentConfig, tools: list[Tool]) -> list[ToolRo
         for entry, tool in zip(config.approve, config.approved_tools, strict=True)
         if not _is_configured_server_tool(tool, config)
     ]
-    return resolve_tool_routes(config, tools)
+    return agent_resolution.resolve_tool_routes(config, tools)
 
 
 def _is_configured_server_tool(tool: str, config: AgentConfig) -> bool:

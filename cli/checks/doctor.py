@@ -12,22 +12,9 @@ from urllib.parse import urlsplit
 from temporalio.service import RPCError
 
 from activities.redaction.credentials import without_credentials
-from cli.checks import server_checks
+from cli.checks import config_checks, server_checks, storage_checks
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
-from cli.checks.config_checks import (
-    check_command_variables,
-    check_project_needs,
-    list_own_tools,
-    summarise_config_findings,
-)
 from cli.checks.model_checks import check_model_endpoint
-from cli.checks.storage_checks import (
-    check_graph,
-    check_project_remote,
-    check_remote,
-    check_store,
-    check_workspaces_root,
-)
 from cli.temporal_errors import temporal_error_text
 from engine import logs
 from engine.connection import client_options, connect_client
@@ -47,16 +34,16 @@ async def run_checks(
     """
     looks: dict[str, Callable[[], CheckResult]] = {
         "temporal binary": check_temporal_binary,
-        "workspaces": check_workspaces_root,
-        "store": check_store,
-        "own tools": partial(list_own_tools, tool_problems),
-        "configuration": summarise_config_findings,
-        "variables of commands": check_command_variables,
-        "graph": check_graph,
+        "workspaces": storage_checks.check_workspaces_root,
+        "store": storage_checks.check_store,
+        "own tools": partial(config_checks.list_own_tools, tool_problems),
+        "configuration": config_checks.summarise_config_findings,
+        "variables of commands": config_checks.check_command_variables,
+        "graph": storage_checks.check_graph,
         "token vocabulary": check_token_vocabulary,
         "sandbox": check_sandbox,
         "git": check_git,
-        "remote": check_remote,
+        "remote": storage_checks.check_remote,
         "log": check_log_settings,
         "traces and metrics": check_collectors,
     }
@@ -66,8 +53,8 @@ async def run_checks(
         except SetupError as error:
             yield CheckResult(name, False, str(error))
     if project:
-        yield await asyncio.to_thread(check_project_needs, project)
-        yield await asyncio.to_thread(check_project_remote, project)
+        yield await asyncio.to_thread(config_checks.check_project_needs, project)
+        yield await asyncio.to_thread(storage_checks.check_project_remote, project)
     yield await check_model_endpoint()
     try:
         client = await connect_client()

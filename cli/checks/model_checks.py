@@ -18,6 +18,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Checkpoints, Files, Root
 from activities.job.conversation import Conversation
 from activities.job.conversation_calls import tool_result_message
+from activities.model import providers
 from activities.model.client import call_endpoint
 from activities.model.dialect import Dialect
 from activities.model.endpoint import connect_endpoint
@@ -25,12 +26,6 @@ from activities.model.endpoint_errors import endpoint_refusal_text
 from activities.model.endpoint_wordings import REASONING
 from activities.model.json_text import is_json_object
 from activities.model.prompt import conversation_prompt_body
-from activities.model.providers import (
-    REHEARSAL,
-    describe_provider,
-    endpoint_model_name,
-    provider_name,
-)
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.redaction.credentials import hide_credentials
 from activities.tool_catalogue import REGISTRY
@@ -46,8 +41,6 @@ from protocol.short_text import one_line
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-
-if TYPE_CHECKING:
     from activities.model.reply_stream import StreamedReply
     from config.schema.model_settings import ModelConfig
 
@@ -109,7 +102,7 @@ class ModelCheckExchange:
                     raise
                 self.dialect = tried
             else:
-                streamed.maker = provider_name(self.model)
+                streamed.maker = providers.provider_name(self.model)
                 return streamed
 
     def add_results(self, reply: StreamedReply) -> None:
@@ -126,7 +119,7 @@ class ModelCheckExchange:
 def list_models_to_check(config: AgentConfig) -> list[ModelConfig]:
     """Return the distinct models that an agent's jobs use, with their effective names."""
     named = [
-        model.model_copy(update={"name": endpoint_model_name(model)})
+        model.model_copy(update={"name": providers.endpoint_model_name(model)})
         for model in (config.model, *config.phase_models.values(), *config.fallbacks)
     ]
     return list({model.model_dump_json(): model for model in named}.values())
@@ -148,7 +141,7 @@ async def check_model(
         model: Its settings.
         tools: The tools of the requests; None: those of `generalist`.
     """
-    if model.name == REHEARSAL:
+    if model.name == providers.REHEARSAL:
         yield CheckResult(
             "model", False, "no endpoint is configured, so jobs run on the rehearsal model",
             "set OPENAI_BASE_URL or OPENAI_API_KEY",
@@ -344,8 +337,8 @@ async def check_model_endpoint(agent: str | AgentConfig = "generalist") -> Check
     """Check that the endpoint answers and offers the model of an agent."""
     try:
         model = (load_agent(agent) if isinstance(agent, str) else agent).model
-        where = describe_provider(model)
-        model = model.model_copy(update={"name": endpoint_model_name(model)})
+        where = providers.describe_provider(model)
+        model = model.model_copy(update={"name": providers.endpoint_model_name(model)})
         client = connect_endpoint(model).with_options(timeout=CHECK_TIMEOUT.total_seconds())
         offered = await list_endpoint_models(client)
     except ApplicationError as error:

@@ -3,33 +3,19 @@
 import asyncio
 import time
 
-from temporalio.api.enums.v1 import (
-    IndexedValueType,
-    WorkerVersioningMode,
-)
+from temporalio.api.enums.v1 import IndexedValueType, WorkerVersioningMode
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import PollerInfo
-from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 
 from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
+from cli.jobs import polling
 from cli.jobs.job_memo import JOB, PROJECT, TRIAL
 from cli.jobs.job_view import job_failure_message
 from cli.jobs.lost_notifications import REMEDY, lost_notifications_notice
-from cli.jobs.polling import (
-    FORGOTTEN_SECONDS,
-    ONE_ROOT,
-    RECENT_SECONDS,
-    START,
-    describe_queue,
-    list_current_workers,
-    several_roots_notice,
-    worker_roots,
-)
 from cli.jobs.watch import fetch_recent_events
 from config.agent_files import load_agent
 from engine.connection import task_queue
@@ -89,17 +75,17 @@ async def check_search_attributes(client: Client) -> CheckResult:
 
 
 async def check_worker(client: Client) -> CheckResult:
-    queue = await describe_queue(client, task_queue())
+    queue = await polling.describe_queue(client, task_queue())
     now = time.time()
     newest = max((poller.last_access_time.seconds for poller in queue.pollers), default=now)
-    if not -RECENT_SECONDS < now - newest < FORGOTTEN_SECONDS:
+    if not -polling.RECENT_SECONDS < now - newest < polling.FORGOTTEN_SECONDS:
         off = f"{abs(now - newest):,.0f} seconds {'ahead of' if now > newest else 'behind'}"
         return CheckResult(
             "worker", False,
             f"whether one polls is not known: the clock here is some {off} the Temporal server's",
             "set the clock of this machine, or of the server",
         )  # fmt: skip
-    recent = await list_current_workers(client, task_queue(), queue)
+    recent = await polling.list_current_workers(client, task_queue(), queue)
     versions = list(map(_poller_version, recent))
     current = queue.versioning_info.current_deployment_version
     # New jobs run only on workers of this version, or on unversioned workers if it is empty.
@@ -124,11 +110,13 @@ async def check_worker(client: Client) -> CheckResult:
         )  # fmt: skip
     if recent:
         names = ", ".join(sorted(poller.identity for poller in recent))
-        roots = worker_roots(recent)
+        roots = polling.worker_roots(recent)
         if len(roots) > 1 and not load_agent("generalist").workspace.remote:
-            return CheckResult("worker", False, several_roots_notice(task_queue(), roots), ONE_ROOT)
+            return CheckResult(
+                "worker", False, polling.several_roots_notice(task_queue(), roots), polling.ONE_ROOT
+            )
         return CheckResult("worker", True, f"{names} on task queue {task_queue()}")
-    return CheckResult("worker", False, f"none polls the task queue {task_queue()}", START)
+    return CheckResult("worker", False, f"none polls the task queue {task_queue()}", polling.START)
 
 
 def _poller_version(poller: PollerInfo) -> tuple[str, str]:
@@ -152,12 +140,12 @@ async def check_pinned_jobs(client: Client) -> CheckResult:
         )
     polled = set()
     for queue in {queue for queue, _ in jobs}:
-        pollers = (await describe_queue(client, queue)).pollers
+        pollers = (await polling.describe_queue(client, queue)).pollers
         newest = max((poller.last_access_time.seconds for poller in pollers), default=0)
         polled |= {
             (queue, ":".join(_poller_version(poller)))
             for poller in pollers
-            if newest - poller.last_access_time.seconds < RECENT_SECONDS
+            if newest - poller.last_access_time.seconds < polling.RECENT_SECONDS
         }
     waiting = {version: ids for version, ids in jobs.items() if version not in polled}
     if not waiting:

@@ -60,13 +60,12 @@ def check_store() -> CheckResult:
 
 
 def check_graph() -> CheckResult:
-    from activities.requirements.graph import open_graph, selected_graph_url  # noqa: PLC0415 - commands start faster without
-    from activities.requirements.graph.embedded import embedded_graph_folder  # noqa: PLC0415
-    from activities.requirements.graph.interface import (  # noqa: PLC0415
-        GraphLimits,
-        GraphQueryError,
-        GraphUnavailableError,
+    from activities.requirements.graph import (  # noqa: PLC0415 - commands start faster without
+        interface,
+        open_graph,
+        selected_graph_url,
     )
+    from activities.requirements.graph.embedded import embedded_graph_folder  # noqa: PLC0415
 
     if not _has_root(workspaces_root()):
         return CheckResult("graph", True, BEFORE_ROOT)
@@ -80,12 +79,12 @@ def check_graph() -> CheckResult:
         )
         seconds = CHECK_TIMEOUT.total_seconds()
         with open_graph(
-            root, schema, limits=GraphLimits(wait_seconds=seconds, seconds=seconds)
+            root, schema, limits=interface.GraphLimits(wait_seconds=seconds, seconds=seconds)
         ) as graph:
             kinds = [table.name for table in graph.schema()]
             where = "Neo4j" if selected_graph_url() else str(folder)
             return CheckResult("graph", True, f"{where} ({', '.join(kinds) or 'empty'})")
-    except (GraphUnavailableError, GraphQueryError, ConfigError) as error:
+    except (interface.GraphUnavailableError, interface.GraphQueryError, ConfigError) as error:
         return CheckResult("graph", False, str(error))
 
 

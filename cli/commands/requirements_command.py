@@ -10,15 +10,11 @@ import typer
 
 from cli.options import Json
 from cli.output import OK, UserError, escape_controls, print_json, print_note, print_result
+from cli.requirements import requirement_rendering
 from cli.requirements.requirement_documents import (
     contradicting_pairs,
     export_marked_document,
     export_matrix,
-)
-from cli.requirements.requirement_rendering import (
-    requirement_json,
-    requirement_line,
-    requirement_page,
 )
 from cli.requirements.requirement_review import review_requirements, show_version_difference
 from cli.root_access import run_with_root
@@ -105,10 +101,10 @@ def requirements(
 
 def _print_requirements(entries: list[StoredRequirement], *, json: bool) -> int:
     if json:
-        print_json([requirement_json(entry) for entry in entries])
+        print_json([requirement_rendering.requirement_json(entry) for entry in entries])
         return OK
     for each in entries:
-        print_result(requirement_line(each))
+        print_result(requirement_rendering.requirement_line(each))
     if not entries:
         print_note("no requirements")
     return OK
@@ -122,27 +118,22 @@ def _show_requirements(names: list[str], *, json: bool) -> int:
             f"there is no requirement {missing[0]}; `starter.py requirements` names them"
         )
     if json:
-        print_json([requirement_json(each) for each in entries])
+        print_json([requirement_rendering.requirement_json(each) for each in entries])
         return OK
     for place, each in enumerate(entries):
-        print_result(("\n" if place else "") + requirement_page(each))
+        print_result(("\n" if place else "") + requirement_rendering.requirement_page(each))
     return OK
 
 
 def _export_requirements(
     entries: list[StoredRequirement], format: Format, to: Path | None, document: str
 ) -> int:
-    from activities.requirements.export import (  # noqa: PLC0415 - loads the activities
-        group_duplicates,
-        requirement_rows,
-        requirements_as_csv,
-        requirements_as_table,
-    )
+    from activities.requirements import export  # noqa: PLC0415 - loads the activities
     from activities.requirements.reqif_export import requirements_as_reqif  # noqa: PLC0415
     from activities.text.safe_text import as_readable_json  # noqa: PLC0415
 
     if format == "json":
-        text = as_readable_json([requirement_json(each) for each in entries])
+        text = as_readable_json([requirement_rendering.requirement_json(each) for each in entries])
     elif format == "reqif":
         pairs = contradicting_pairs([each.requirement.ref for each in entries])
         time = datetime.now(UTC).isoformat(timespec="seconds")
@@ -152,8 +143,12 @@ def _export_requirements(
     elif format == "matrix":
         text = export_matrix(entries)
     else:
-        rows = requirement_rows(entries, group_duplicates(entries))
-        text = requirements_as_csv(rows) if format == "csv" else requirements_as_table(rows)
+        rows = export.requirement_rows(entries, export.group_duplicates(entries))
+        text = (
+            export.requirements_as_csv(rows)
+            if format == "csv"
+            else export.requirements_as_table(rows)
+        )
     if to is None:
         print(escape_controls(text), end="")
         return OK

@@ -8,35 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
+from cli import options
 from cli.jobs.job_memo import JOB, PROJECT
 from cli.jobs.missing_jobs import forgotten_job_notice
 from cli.jobs.outline_text import print_job_outcome
 from cli.jobs.polling import task_queue_notice
 from cli.jobs.watch import follow_on_console, noting_interrupt
-from cli.options import (
-    ApprovePublish,
-    Depth,
-    Folder,
-    Job,
-    Json,
-    Publish,
-    PublishTo,
-    Ref,
-    Repository,
-    Set,
-    Subfolder,
-    Team,
-    TokenVariable,
-)
 from cli.output import OK, UserError, err_console, print_json, print_note, print_result
 from cli.schedules.recurring_starts import create_recurring_start
 from cli.signals.signal_sending import start_by_sender
-from cli.start.job_input import (
-    check_job_input_size,
-    job_input,
-    read_instructions_text,
-    team_field,
-)
+from cli.start.job_input import check_job_input_size, job_input, read_instructions_text, team_field
 from cli.start.job_settings import check_fork_settings, parse_job_settings, result_schema_setting
 from cli.start.job_start import check_new_job_id, new_job_id, start_job
 from cli.start.repository_input import publish_input_fields, repository_input_fields
@@ -120,25 +101,25 @@ def start(
     brief: Brief = None,
     item: Items = None,
     id: JobId = None,
-    set: Set = None,
+    set: options.Set = None,
     result_schema: ResultSchema = None,
     replaces: Replaces = "",
     every: Every = "",
-    repository: Repository = None,
-    ref: Ref = None,
-    depth: Depth = None,
-    folder: Folder = None,
-    subfolder: Subfolder = "",
-    token_variable: TokenVariable = None,
+    repository: options.Repository = None,
+    ref: options.Ref = None,
+    depth: options.Depth = None,
+    folder: options.Folder = None,
+    subfolder: options.Subfolder = "",
+    token_variable: options.TokenVariable = None,
     test: TestCommand = "",
-    publish: Publish = None,
-    publish_to: PublishTo = "",
-    approve_publish: ApprovePublish = False,
+    publish: options.Publish = None,
+    publish_to: options.PublishTo = "",
+    approve_publish: options.ApprovePublish = False,
     approve_plan: ApprovePlan = False,
-    team: Team = "",
+    team: options.Team = "",
     unattended: Unattended = "",
     wait: Wait = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> int:
     """Start a job; prints its id and its page in the Web UI.
 
@@ -237,15 +218,15 @@ def project(
         str | None, typer.Option(help="Id of the project; made from the file's name if left out.")
     ] = None,
     every: Every = "",
-    repository: Repository = None,
-    ref: Ref = None,
-    depth: Depth = None,
-    folder: Folder = None,
-    team: Team = "",
+    repository: options.Repository = None,
+    ref: options.Ref = None,
+    depth: options.Depth = None,
+    folder: options.Folder = None,
+    team: options.Team = "",
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the project and print how it ended.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> int:
     """Start a project: several agents work on one product, in the form that FILE names.
 
@@ -265,7 +246,7 @@ def project(
 
 
 def fork(
-    job: Job,
+    job: options.Job,
     phase: Annotated[
         int | None,
         typer.Option(
@@ -282,13 +263,13 @@ def fork(
     id: Annotated[
         str | None, typer.Option(help="Id of the new job; made from the agent's name if left out.")
     ] = None,
-    set: Set = None,
-    publish: Publish = None,
-    publish_to: PublishTo = "",
-    approve_publish: ApprovePublish = False,
-    team: Team = "",
+    set: options.Set = None,
+    publish: options.Publish = None,
+    publish_to: options.PublishTo = "",
+    approve_publish: options.ApprovePublish = False,
+    team: options.Team = "",
     wait: Wait = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> int:
     """Start a new job from the start of any phase of another, running or closed, or from its end.
 
@@ -346,7 +327,7 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep running afterwards, with the Web UI, until Ctrl-C.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> int:
     """Show everything at once: server, worker and a real job, in this process.
 

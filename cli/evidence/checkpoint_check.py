@@ -18,12 +18,7 @@ from activities.preparation.agent_resolution import resolve_job_limits
 from cli.evidence.claims import Claim
 from cli.evidence.derived_documents import PEOPLE, derive_documents
 from cli.evidence.reachable_objects import walk_reachable_objects
-from cli.evidence.run_history import (
-    COMPLETED,
-    Call,
-    RunHistory,
-    encryption_reason,
-)
+from cli.evidence.run_history import COMPLETED, Call, RunHistory, encryption_reason
 from protocol.endings import COMPLETION_FILE
 from protocol.job_state import JobState
 from protocol.limits import JobLimits

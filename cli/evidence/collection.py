@@ -10,16 +10,10 @@ from pathlib import Path
 from temporalio.client import Client
 
 from activities.checkpoints import CheckpointMissing, Checkpoints, NewerCheckpoint, Root
+from cli.evidence import run_history
 from cli.evidence.archive_file import is_member_path, write_archive
 from cli.evidence.derived_documents import derive_documents
 from cli.evidence.reachable_objects import walk_reachable_objects
-from cli.evidence.run_history import (
-    RunHistory,
-    encryption_reason,
-    last_commit,
-    named_commits,
-    read_run_history,
-)
 from cli.job_files.checkpoint_reader import (
     MAX_LOG_ENTRIES,
     checkpoint_places_from_status,
@@ -80,10 +74,10 @@ async def collect_evidence(
     while following:
         for run_id in following:
             history = await client.get_workflow_handle(job, run_id=run_id).fetch_history()
-            runs.append(await read_run_history(run_id, history, client.data_converter))
+            runs.append(await run_history.read_run_history(run_id, history, client.data_converter))
         # A running job may have gone on in another run meanwhile.
         following = [run for run in [runs[-1].continued_to] if run]
-    if why := encryption_reason(runs):
+    if why := run_history.encryption_reason(runs):
         raise EncryptedPayloadError(why)
     remarks = [] if chain.complete else ["its first runs are no longer on the server"]
     with tempfile.TemporaryDirectory() as folder:
@@ -93,17 +87,17 @@ async def collect_evidence(
 def _write(
     job: str,
     store: Checkpoints,
-    runs: list[RunHistory],
+    runs: list[run_history.RunHistory],
     target: Path,
     key: SigningKey | None,
     folder: Path,
     remarks: list[str],
 ) -> Collected:
-    newest = last_commit(runs)
+    newest = run_history.last_commit(runs)
     if not newest:
         raise UserError(f"job {job} has made no checkpoint yet, so that there is no evidence of it")
     copy = Checkpoints.create(Root.open(folder / "root", create=True), job)
-    commits, objects, lost = _copy_checkpoints(store, copy, named_commits(runs), newest)
+    commits, objects, lost = _copy_checkpoints(store, copy, run_history.named_commits(runs), newest)
     remarks += [f"checkpoint {commit} is not in the workspaces root" for commit in lost]
     try:
         log = copy.log(newest, MAX_LOG_ENTRIES)
@@ -170,7 +164,7 @@ def _repository_members(copy: Checkpoints, newest: str) -> dict[str, bytes | Pat
     return members
 
 
-def _describe(job: str, runs: list[RunHistory], newest: str, lost: list[str]) -> bytes:
+def _describe(job: str, runs: list[run_history.RunHistory], newest: str, lost: list[str]) -> bytes:
     """Return what an archive says of itself."""
     about = {
         "job": job,

@@ -7,15 +7,8 @@ from typing import Any
 
 from temporalio.converter import DataConverter
 
+from cli.evidence import run_history
 from cli.evidence.claims import Claim
-from cli.evidence.run_history import (
-    COMPLETED,
-    CONTINUED,
-    Call,
-    RunHistory,
-    encryption_reason,
-    payload_values,
-)
 from cli.jobs.job_memo import JOB
 from engine.history_replay import ReplayedRun, replay_runs
 
@@ -25,7 +18,9 @@ next one with the clock of the first, but replays both with the clock of the nex
 differ by milliseconds; no archive shows that its times are right."""
 
 
-async def check_decisions(runs: Sequence[RunHistory], converter: DataConverter) -> Claim:
+async def check_decisions(
+    runs: Sequence[run_history.RunHistory], converter: DataConverter
+) -> Claim:
     """Replay the runs and fill in the requests of local activities, which no history has."""
     claim = Claim(
         "decisions",
@@ -33,7 +28,7 @@ async def check_decisions(runs: Sequence[RunHistory], converter: DataConverter) 
         "workflow decides from what came before",
         "the workflow's code of this version, run again on the results that the histories have",
     )
-    if why := encryption_reason(runs):
+    if why := run_history.encryption_reason(runs):
         claim.unchecked.append(why)
         return claim
     _check_links(claim, runs)
@@ -54,7 +49,7 @@ async def check_decisions(runs: Sequence[RunHistory], converter: DataConverter) 
     return claim
 
 
-def _check_links(claim: Claim, runs: Sequence[RunHistory]) -> None:
+def _check_links(claim: Claim, runs: Sequence[run_history.RunHistory]) -> None:
     """Compare the runs' ends with the beginnings of the next ones."""
     claim.found += [
         f"run {run.run_id} is of the workflow {run.workflow}, not of a job"
@@ -67,7 +62,7 @@ def _check_links(claim: Claim, runs: Sequence[RunHistory]) -> None:
             "here begins from the state that it was handed"
         )
     for before, after in pairwise(runs):
-        if before.end != CONTINUED:
+        if before.end != run_history.CONTINUED:
             claim.found.append(f"run {before.run_id} did not go on in another run")
         elif before.continued_to not in after.ids or after.continued_from not in before.ids:
             claim.found.append(f"run {after.run_id} is not the one after {before.run_id}")
@@ -75,11 +70,11 @@ def _check_links(claim: Claim, runs: Sequence[RunHistory]) -> None:
             claim.found.append(
                 f"run {after.run_id} begins with another state than {before.run_id} handed on"
             )
-    if runs[-1].end == CONTINUED:
+    if runs[-1].end == run_history.CONTINUED:
         claim.found.append(f"the run that followed {runs[-1].run_id} is missing")
 
 
-def _check_run(claim: Claim, run: RunHistory, replayed: ReplayedRun) -> None:
+def _check_run(claim: Claim, run: run_history.RunHistory, replayed: ReplayedRun) -> None:
     if replayed.failure:
         claim.found.append(
             f"run {run.run_id} cannot be replayed with this version of Longhaul: {replayed.failure}"
@@ -90,14 +85,14 @@ def _check_run(claim: Claim, run: RunHistory, replayed: ReplayedRun) -> None:
         where = f"run {run.run_id}, event {call.event}: {call.name}"
         if again is None or again.name != call.name or again.local != call.local:
             claim.found.append(f"{where} is no call that the workflow makes there")
-        elif not call.local and payload_values(again.arguments)[:1] != [call.request]:
+        elif not call.local and run_history.payload_values(again.arguments)[:1] != [call.request]:
             claim.found.append(f"{where} has other arguments than the workflow gives it")
-    if run.end not in (COMPLETED, CONTINUED):
+    if run.end not in (run_history.COMPLETED, run_history.CONTINUED):
         return
-    what = "result" if run.end == COMPLETED else "state handed on"
+    what = "result" if run.end == run_history.COMPLETED else "state handed on"
     if replayed.end != run.end:
         claim.found.append(f"run {run.run_id}: the workflow does not end with its {what}")
-    elif others := _other_fields(run.end_values, payload_values(replayed.end_payloads)):
+    elif others := _other_fields(run.end_values, run_history.payload_values(replayed.end_payloads)):
         claim.found.append(
             f"run {run.run_id}: its {what} is not what the workflow returns: {', '.join(others)}"
         )
@@ -114,9 +109,9 @@ def _other_fields(values: Sequence[Any], again: Sequence[Any]) -> list[str]:
     return sorted(fields - _TIMES)
 
 
-def _with_request(call: Call, replayed: ReplayedRun) -> Call:
+def _with_request(call: run_history.Call, replayed: ReplayedRun) -> run_history.Call:
     again = replayed.calls.get(call.activity_id)
     if not call.local or again is None or again.name != call.name:
         return call
-    [request] = payload_values(again.arguments)[:1] or [None]
+    [request] = run_history.payload_values(again.arguments)[:1] or [None]
     return replace(call, request=request)

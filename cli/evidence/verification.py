@@ -17,21 +17,13 @@ from temporalio.client import WorkflowHistory
 from activities.checkpoints import Checkpoints, Root
 from activities.job.snapshot import Snapshot
 from activities.signatures.ssh_signature import InvalidSignatureFile, PublicKey, verify_signature
-from cli.evidence import checkpoint_check, command_check
+from cli.evidence import checkpoint_check, command_check, run_history
 from cli.evidence.archive_file import SIGNED_AS, Archive, BrokenArchive, member_paths, read_archive
 from cli.evidence.claims import Claim
 from cli.evidence.collection import GIT_FILES, HISTORIES, JOB, REPOSITORY, RESULT_REF
 from cli.evidence.decision_check import check_decisions
 from cli.evidence.derived_documents import contract_rows, is_derived
 from cli.evidence.gate_check import GateChecks
-from cli.evidence.run_history import (
-    COMPLETED,
-    RunHistory,
-    encryption_reason,
-    last_commit,
-    named_commits,
-    read_run_history,
-)
 from cli.job_files.checkpoint_reader import MAX_LOG_ENTRIES
 from engine.codec import data_converter
 from engine.deployment import unversioned_build_id
@@ -140,7 +132,7 @@ class _Contents:
     archive: Archive
     root: Root
     store: Checkpoints
-    runs: list[RunHistory]
+    runs: list[run_history.RunHistory]
     refs: dict[str, str]
     lost: list[str]
     code: str
@@ -174,7 +166,7 @@ class _Contents:
         if not ids or list(paths) != expected:
             raise ValueError(f"the histories are not those of the runs in {JOB}")
         runs = [
-            await read_run_history(
+            await run_history.read_run_history(
                 run_id, _parse_history(archive.job, archive.read(path)), converter
             )
             for run_id, path in zip(ids, paths, strict=True)
@@ -190,11 +182,14 @@ class _Contents:
                 "whether the version that wrote the archive finds the same: its workflow code is "
                 f"{self.code}, here it is {unversioned_build_id()}"
             )
-        if not encryption_reason(self.runs) and last_commit(self.runs) != self.newest:
+        if (
+            not run_history.encryption_reason(self.runs)
+            and run_history.last_commit(self.runs) != self.newest
+        ):
             decisions.found.append(
-                f"the newest checkpoint is {last_commit(self.runs)}, not {self.newest}"
+                f"the newest checkpoint is {run_history.last_commit(self.runs)}, not {self.newest}"
             )
-        commits = [*named_commits(self.runs), *self.refs.values()]
+        commits = [*run_history.named_commits(self.runs), *self.refs.values()]
         objects = checkpoint_check.check_objects(self.store, commits, self.lost)
         claims = [objects, decisions]
         if objects.found:
@@ -204,7 +199,7 @@ class _Contents:
         commands = command_check.CommandRuns.prepare(
             self.root, self.archive.job, snapshot.config, asked=run_commands
         )
-        completed = self.runs[-1].end == COMPLETED
+        completed = self.runs[-1].end == run_history.COMPLETED
         documents = {
             path: self.archive.read(path) for path in self.archive.members if is_derived(path)
         }

@@ -19,15 +19,7 @@ from temporalio.client import (
 from temporalio.exceptions import CancelledError, FailureError, ServerError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.jobs.job_memo import (
-    JOB,
-    PROJECT,
-    STATUSES,
-    TRIAL,
-    job_start_time,
-    read_job_memo,
-    status_from_memo,
-)
+from cli.jobs import job_memo
 from cli.jobs.missing_jobs import expired_job_notice, forgotten_job_notice
 from cli.output import UserError
 from cli.schedules.recurring_starts import find_schedule_notice
@@ -37,14 +29,7 @@ from engine.setup_errors import TOO_EARLY
 from protocol.endings import JobResult
 from protocol.project_units import ProjectResult
 from protocol.short_text import one_line
-from protocol.status import (
-    AnyStatus,
-    JobStatus,
-    ProjectStatus,
-    ProjectUnit,
-    TrialStatus,
-    UnderWay,
-)
+from protocol.status import AnyStatus, JobStatus, ProjectStatus, ProjectUnit, TrialStatus, UnderWay
 from protocol.validation_errors import first_validation_errors
 
 QUERY_SECONDS = 5.0
@@ -80,7 +65,7 @@ class JobView:
     started: datetime
     run_id: str
     ended: datetime | None = None
-    kind: str = JOB
+    kind: str = job_memo.JOB
     """Workflow type."""
     attempts: int = 0
     """Attempts of the pending workflow task."""
@@ -162,12 +147,14 @@ async def describe_job(client: Client, job_id: str) -> WorkflowExecutionDescript
         if error.status == RPCStatusCode.NOT_FOUND and "amespace" not in error.message:
             unknown = f"there is no job {job_id!r}; `starter.py list` shows them"
             notice = forgotten_job_notice(job_id) or expired_job_notice(job_id)
-            notice = notice or await find_schedule_notice(client, job_id, (JOB, PROJECT))
+            notice = notice or await find_schedule_notice(
+                client, job_id, (job_memo.JOB, job_memo.PROJECT)
+            )
             raise UserError(notice or unknown) from None
         if error.status == RPCStatusCode.INVALID_ARGUMENT:
             raise UserError(f"{job_id!r} cannot be the id of a job: {error.message}") from None
         raise
-    if description.workflow_type not in (JOB, PROJECT, TRIAL):
+    if description.workflow_type not in (job_memo.JOB, job_memo.PROJECT, job_memo.TRIAL):
         raise UserError(
             f"{job_id!r} is not a job but a workflow of type {description.workflow_type}"
         )
@@ -193,7 +180,7 @@ async def find_own_run(client: Client, newest: WorkflowExecution) -> WorkflowExe
 
 
 async def _has_begun(run: WorkflowExecution) -> bool:
-    return bool((await read_job_memo(run)).get("state"))
+    return bool((await job_memo.read_job_memo(run)).get("state"))
 
 
 async def view_job(
@@ -210,7 +197,7 @@ async def view_job(
         UserError: There is no such job.
     """
     description = await describe_job(client, job_id)
-    memo = await read_job_memo(description)
+    memo = await job_memo.read_job_memo(description)
     kind = description.workflow_type
     closed = (description.status or WorkflowExecutionStatus.RUNNING) in CLOSED
     # A run that is open may go on in another before it is asked.
@@ -220,7 +207,9 @@ async def view_job(
         status = known.status
     else:
         answer = await query_job_status(client, job_id, seconds, run_id)
-        status = status_from_memo(kind, memo) if answer is None else _read_status(kind, answer)
+        status = (
+            job_memo.status_from_memo(kind, memo) if answer is None else _read_status(kind, answer)
+        )
         status.live = answer is not None
     status.job_id = job_id
     raw = description.raw_description
@@ -236,7 +225,7 @@ async def view_job(
         id=job_id,
         status=status,
         closed=closed,
-        started=job_start_time(description, memo),
+        started=job_memo.job_start_time(description, memo),
         run_id=description.run_id,
         ended=description.close_time,
         kind=kind,
@@ -252,7 +241,7 @@ def _read_status(kind: str, answer: dict[str, Any]) -> AnyStatus:
 
     Raises UserError: it cannot be read.
     """
-    form = ProjectStatus if answer.get("project") else STATUSES[kind]
+    form = ProjectStatus if answer.get("project") else job_memo.STATUSES[kind]
     try:
         return form.model_validate(answer, extra="ignore")
     except ValidationError as error:

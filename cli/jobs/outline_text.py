@@ -1,6 +1,6 @@
 """Prints an outline in a terminal: as lines, and as the view that `watch` repaints."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -34,11 +34,17 @@ _STYLES = {CURRENT: "bold", MARKS["completed"]: "dim"}
 
 def status_outline(status: AnyStatus) -> Outline:
     """Return the outline of a job, a project or a trial, with the notices that still matter."""
-    notices = [name_running_program(line) for line in current_notice_lines(status)]
+    return outline_with(status, list(map(name_running_program, current_notice_lines(status))))
+
+
+def outline_with(
+    status: AnyStatus, notices: Sequence[object], links: Mapping[str, str] | None = None
+) -> Outline:
+    """Return an outline with these notices; of a trial, with the pages of its runs."""
     if isinstance(status, ProjectStatus):
         return project_outline(status, notices)
     if isinstance(status, TrialStatus):
-        return trial_outline(status, notices)
+        return trial_outline(status, notices, links)
     return job_outline(status, notices)
 
 

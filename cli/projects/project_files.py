@@ -5,13 +5,7 @@ from dataclasses import dataclass
 
 import pygit2
 
-from activities.checkpoints import (
-    CheckpointMissing,
-    GitNotInstalled,
-    RemoteUnavailable,
-    Root,
-    RootError,
-)
+from activities import checkpoints
 from activities.projects.project_remote import fetch_project_commits
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from cli.job_files.checkpoint_reader import CheckpointPlaces
@@ -41,15 +35,15 @@ def open_project_files(project: str, places: CheckpointPlaces) -> ProjectReposit
         UserError: It is not there.
     """
     try:
-        root = Root.open(workspaces_root(), create=False)
+        root = checkpoints.Root.open(workspaces_root(), create=False)
         try:
             return fetch_project_commits(root, project, places.remote, *places.tips)
-        except (GitNotInstalled, RemoteUnavailable) as error:
+        except (checkpoints.GitNotInstalled, checkpoints.RemoteUnavailable) as error:
             print_note(
                 f"not all commits are here, and the remote {places.remote} gives none: {error}"
             )
             return ProjectRepository(project_repository_path(root, project))
-    except (RootError, CheckpointMissing) as error:
+    except (checkpoints.RootError, checkpoints.CheckpointMissing) as error:
         raise UserError(f"{error} If it lives elsewhere, set LONGHAUL_WORKSPACES.") from None
 
 

@@ -8,13 +8,11 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from cli.jobs.outline_text import outline_with
 from cli.report import charts, report_sections, value_formats
 from cli.report.report_content import AnyReport, ProjectReport, Report, TrialReport
-from cli.trials.trial_outline import trial_outline
-from protocol.job_outline import job_outline
 from protocol.outline import Outline
-from protocol.project_outline import project_outline
-from protocol.status import AnyStatus, JobStatus, ProjectStatus
+from protocol.status import AnyStatus
 
 _HERE = files(__package__)
 
@@ -61,9 +59,4 @@ def render_html_page(report: AnyReport) -> str:
 
 def _whole_outline(status: AnyStatus, links: dict[str, str] | None = None) -> Outline:
     """Return an outline with all notices."""
-    notices = status.notices[::-1]
-    if isinstance(status, JobStatus):
-        return job_outline(status, notices)
-    if isinstance(status, ProjectStatus):
-        return project_outline(status, notices)
-    return trial_outline(status, notices, links)
+    return outline_with(status, status.notices[::-1], links)

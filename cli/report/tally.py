@@ -7,13 +7,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_view import JobView
-from cli.report.history import (
-    ActivityResult,
-    JobEvent,
-    StatusChange,
-    find_history_runs,
-    read_history_events,
-)
+from cli.report import history
 from cli.report.refusals import Refusal, derive_call_refusal, derive_reply_refusal
 from cli.report.report_content import Bar, RefusalLine, Wait
 from cli.report.sanitize import sanitize_line
@@ -65,8 +59,8 @@ class Tally:
     _reply_guard: str = ""
     _ending_guard: str = ""
 
-    def add_event(self, event: JobEvent) -> None:
-        if not isinstance(event, ActivityResult):
+    def add_event(self, event: history.JobEvent) -> None:
+        if not isinstance(event, history.ActivityResult):
             self._add_status(event)
             return
         self.retries += event.attempt - 1
@@ -101,7 +95,7 @@ class Tally:
         """Refusals by origin, most frequent first."""
         return sorted(self.refused.values(), key=lambda row: (-row.count, row.by, row.tool))
 
-    def _add_ending(self, event: ActivityResult) -> None:
+    def _add_ending(self, event: history.ActivityResult) -> None:
         """Record who accepted an end; ends that a person forced do not count."""
         result = event.result
         said_no = any(result.get(key) for key in ("refusal", "finding", "asks", "guard"))
@@ -111,7 +105,7 @@ class Tally:
             bypassed = str(result.get("bypassed_guard") or "")
             self.passed.append(Passed(ENDINGS[event.activity], event.phase, bypassed))
 
-    def _phase_totals(self, event: ActivityResult) -> PhaseTotals | None:
+    def _phase_totals(self, event: history.ActivityResult) -> PhaseTotals | None:
         if not event.phase:
             return None
         spent = self.phases.setdefault(
@@ -147,7 +141,7 @@ class Tally:
         row.count += 1
         row.reason, row.last_step = sanitize_line(refusal.reason), step
 
-    def _add_status(self, change: StatusChange) -> None:
+    def _add_status(self, change: history.StatusChange) -> None:
         moment, word, reason = change.changed_at, change.status, change.reason
         running = self.waits[-1] if self.waits and self.waits[-1].ended is None else None
         if running and (word != "waiting" or running.reason != reason):
@@ -157,7 +151,7 @@ class Tally:
             self.waits.append(Wait(reason=sanitize_line(reason, 40), started=moment))
 
 
-def _tally_call_usage(result: ActivityResult, refusal: Refusal | None) -> Usage:
+def _tally_call_usage(result: history.ActivityResult, refusal: Refusal | None) -> Usage:
     """Return a call's usage, counted like the job itself counts it."""
     if refusal and refusal.kind != "tool error":
         return Usage(refused_calls=1)
@@ -185,9 +179,9 @@ def fold_step_bars(steps: list[Bar], most: int) -> list[Bar]:
 async def tally_history(client: Client, job_view: JobView) -> tuple[Tally, bool]:
     """Return sums over the job's history, and whether the history was complete."""
     tally = Tally()
-    run_chain = await find_history_runs(client, job_view.id, job_view.run_id)
+    run_chain = await history.find_history_runs(client, job_view.id, job_view.run_id)
     try:
-        async for event in read_history_events(client, job_view.id, run_chain.runs):
+        async for event in history.read_history_events(client, job_view.id, run_chain.runs):
             tally.add_event(event)
     except RPCError as error:
         if error.status != RPCStatusCode.NOT_FOUND:

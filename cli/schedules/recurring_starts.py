@@ -6,29 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from temporalio.client import (
-    Client,
-    Schedule,
-    ScheduleActionExecution,
-    ScheduleActionExecutionStartWorkflow,
-    ScheduleActionResult,
-    ScheduleActionStartWorkflow,
-    ScheduleAlreadyRunningError,
-    ScheduleDescription,
-    ScheduleHandle,
-    ScheduleInfo,
-    ScheduleIntervalSpec,
-    ScheduleListActionStartWorkflow,
-    ScheduleListDescription,
-    ScheduleOverlapPolicy,
-    SchedulePolicy,
-    ScheduleSpec,
-)
+from temporalio import client as temporal
 from temporalio.service import RPCError, RPCStatusCode
 
 from cli.jobs.job_memo import JOB, PROJECT
 from cli.output import UserError
-from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
+from cli.schedules.service_schedules import parse_schedule_interval, schedule_interval_text
 from engine.connection import connect_client, task_queue
 
 TRIGGER_SECONDS = 5.0
@@ -69,15 +52,15 @@ async def create_recurring_start(
     """
     interval = parse_schedule_interval(every, "--every", "")
     client = await connect_client()
-    schedule = Schedule(
+    schedule = temporal.Schedule(
         # The server appends the time to the id.
-        action=ScheduleActionStartWorkflow(kind, data, id=name, task_queue=task_queue()),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
-        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
+        action=temporal.ScheduleActionStartWorkflow(kind, data, id=name, task_queue=task_queue()),
+        spec=temporal.ScheduleSpec(intervals=[temporal.ScheduleIntervalSpec(every=interval)]),
+        policy=temporal.SchedulePolicy(overlap=temporal.ScheduleOverlapPolicy.SKIP),
     )
     try:
         handle = await client.create_schedule(name, schedule)
-    except ScheduleAlreadyRunningError:
+    except temporal.ScheduleAlreadyRunningError:
         raise UserError(
             f"there is a schedule {name} already; `starter.py schedules remove {name}` removes it, "
             "or choose another --id"
@@ -96,12 +79,12 @@ async def list_recurring_starts() -> list[RecurringStart]:
     return sorted(entries, key=lambda entry: entry.schedule)
 
 
-def _scheduled_workflow(entry: ScheduleListDescription) -> str:
+def _scheduled_workflow(entry: temporal.ScheduleListDescription) -> str:
     action = entry.schedule.action if entry.schedule else None
-    return action.workflow if isinstance(action, ScheduleListActionStartWorkflow) else ""
+    return action.workflow if isinstance(action, temporal.ScheduleListActionStartWorkflow) else ""
 
 
-def _recurring_start(entry: ScheduleListDescription, starts: str) -> RecurringStart:
+def _recurring_start(entry: temporal.ScheduleListDescription, starts: str) -> RecurringStart:
     schedule, info = entry.schedule, entry.info
     paused = bool(schedule and schedule.state.paused)
     intervals = schedule.spec.intervals if schedule else []
@@ -143,7 +126,9 @@ async def change_recurring_start(name: str, change: Change) -> str:
     return await _recurring_trigger_outcome(handle, before.info) if change == "trigger" else ""
 
 
-async def _recurring_trigger_outcome(handle: ScheduleHandle, before: ScheduleInfo) -> str:
+async def _recurring_trigger_outcome(
+    handle: temporal.ScheduleHandle, before: temporal.ScheduleInfo
+) -> str:
     """Wait until the server has started a job or skipped it; return which, or empty."""
     loop = asyncio.get_running_loop()
     end = loop.time() + TRIGGER_SECONDS
@@ -160,27 +145,29 @@ async def _recurring_trigger_outcome(handle: ScheduleHandle, before: ScheduleInf
     return ""
 
 
-def schedule_starts_workflow(description: ScheduleDescription, kinds: Container[str]) -> bool:
+def schedule_starts_workflow(
+    description: temporal.ScheduleDescription, kinds: Container[str]
+) -> bool:
     """Return whether a schedule starts a workflow of one of these types."""
     action = description.schedule.action
-    return isinstance(action, ScheduleActionStartWorkflow) and action.workflow in kinds
+    return isinstance(action, temporal.ScheduleActionStartWorkflow) and action.workflow in kinds
 
 
 def schedule_started_jobs(
-    actions: Iterable[ScheduleActionResult | ScheduleActionExecution],
+    actions: Iterable[temporal.ScheduleActionResult | temporal.ScheduleActionExecution],
 ) -> list[str]:
     """Return the ids of the jobs that a schedule's actions have started."""
     executions = (
-        each.action if isinstance(each, ScheduleActionResult) else each for each in actions
+        each.action if isinstance(each, temporal.ScheduleActionResult) else each for each in actions
     )
     return [
         execution.workflow_id
         for execution in executions
-        if isinstance(execution, ScheduleActionExecutionStartWorkflow)
+        if isinstance(execution, temporal.ScheduleActionExecutionStartWorkflow)
     ]
 
 
-async def find_schedule_notice(client: Client, name: str, kinds: Container[str]) -> str:
+async def find_schedule_notice(client: temporal.Client, name: str, kinds: Container[str]) -> str:
     """Return that a name is that of a schedule, and its newest job; empty if it is not."""
     try:
         description = await client.get_schedule_handle(name).describe()

@@ -5,13 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.report.value_formats import format_duration, format_money, format_number
-from cli.trials.trial_statistics import TrialSpread, all_complete_rate
-from cli.trials.trial_summary import (
-    TrialConfigurationSummary,
-    compare_summaries,
-    summarise_trial_runs,
-    trial_tokens,
-)
+from cli.trials import trial_summary
+from cli.trials.trial_statistics import TrialSpread, all_complete_rate, compare_completion_shares
 from protocol.outline import (
     Outline,
     Row,
@@ -58,8 +53,8 @@ def trial_outline(
         links: Pages of its runs.
     """
     runs = status.runs
-    summaries = summarise_trial_runs(runs)
-    comparisons = compare_summaries(summaries)
+    summaries = trial_summary.summarise_trial_runs(runs)
+    comparisons = compare_completion_shares({each.name: each.share for each in summaries})
     line = trial_progress_line(runs) if runs else status.details
     return Outline(
         id=status.job_id,
@@ -138,7 +133,7 @@ def _flatten_settings(job: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _configuration_row(summary: TrialConfigurationSummary) -> Row:
+def _configuration_row(summary: trial_summary.TrialConfigurationSummary) -> Row:
     """A configuration: how many of its runs ended, and how."""
     open_runs = sum(summary.by_status.get(word, 0) for word in ("pending", "running"))
     has_begun = summary.by_status.get("running") or open_runs < summary.runs
@@ -186,7 +181,7 @@ def _amounts(usage: Usage | None) -> tuple[str, ...]:
     """Model calls, tokens, cost and refused calls."""
     if usage is None:
         return ("–",) * 4  # noqa: RUF001 - a dash for what is not known
-    amounts = usage.model_calls, trial_tokens(usage)
+    amounts = usage.model_calls, trial_summary.trial_tokens(usage)
     return (
         *(format_number(amount) for amount in amounts),
         format_money(usage.cost),
@@ -216,7 +211,7 @@ def trial_limit_lines(status: TrialStatus) -> list[str]:
     amounts: dict[str, float] = {
         "model_calls": used.model_calls,
         "tool_calls": used.tool_calls,
-        "tokens": trial_tokens(used),
+        "tokens": trial_summary.trial_tokens(used),
         "cost": used.cost,
     }
     lines = [
@@ -231,7 +226,7 @@ def trial_limit_lines(status: TrialStatus) -> list[str]:
     return lines
 
 
-def _summary_row(summary: TrialConfigurationSummary) -> Row:
+def _summary_row(summary: trial_summary.TrialConfigurationSummary) -> Row:
     """The figures of a configuration: the median, with the least and the most."""
     interval = f"{summary.low:.0%} to {summary.high:.0%}"
     known = f"completed {summary.share} (95 % interval {interval}"
@@ -272,7 +267,7 @@ def _summary_row(summary: TrialConfigurationSummary) -> Row:
     )
 
 
-def _total_row(summary: TrialConfigurationSummary) -> Row:
+def _total_row(summary: trial_summary.TrialConfigurationSummary) -> Row:
     name = f"Together, {summary.name}"
     return Row(
         name, cells=(name, str(summary.known), "", *_amounts(summary.used), "", ""), is_detail=True

@@ -4,12 +4,7 @@ from collections import Counter
 
 from pydantic import Field
 
-from cli.trials.trial_statistics import (
-    Share,
-    TrialSpread,
-    compare_completion_shares,
-    share_interval,
-)
+from cli.trials.trial_statistics import Share, TrialSpread, share_interval
 from protocol.data_model import Data
 from protocol.short_text import one_line
 from protocol.trial_status import TrialRun
@@ -60,11 +55,6 @@ def summarise_trial_runs(runs: list[TrialRun]) -> list[TrialConfigurationSummary
     for run in runs:
         groups.setdefault(run.configuration, []).append(run)
     return [_summarise_trial_configuration(name, members) for name, members in groups.items()]
-
-
-def compare_summaries(summaries: list[TrialConfigurationSummary]) -> list[str]:
-    """Return a sentence for each configuration after the first, which it is compared with."""
-    return compare_completion_shares({summary.name: summary.share for summary in summaries})
 
 
 def trial_tokens(usage: Usage) -> int:

@@ -15,21 +15,22 @@ MOST_QUERIES = 8
 """Queries at the same time."""
 
 
-async def fill_trial_usages(client: Client, runs: list[TrialRun]) -> None:
-    """Ask the jobs what they used that the trial does not know; needs a worker."""
-    slots = asyncio.Semaphore(MOST_QUERIES)
+async def with_trial_usages(client: Client, job_view: JobView) -> JobView:
+    """Return the view; of a trial, with what the jobs of its runs say that they used.
+
+    The trial itself knows only the use of completed runs. It needs a worker.
+    """
+    status, slots = job_view.status, asyncio.Semaphore(MOST_QUERIES)
+    if not isinstance(status, TrialStatus) or not job_view.live:
+        return job_view
 
     async def fill_usage(run: TrialRun) -> None:
         async with slots:
             run.usage = await _query_run_usage(client, run.job)
 
-    await asyncio.gather(
-        *(
-            fill_usage(run)
-            for run in runs
-            if run.usage is None and run.status not in ("pending", "unstarted")
-        )
-    )
+    begun = [run for run in status.runs if run.status not in ("pending", "unstarted")]
+    await asyncio.gather(*(fill_usage(run) for run in begun if run.usage is None))
+    return job_view
 
 
 async def _query_run_usage(client: Client, job: str) -> Usage | None:
@@ -38,10 +39,3 @@ async def _query_run_usage(client: Client, job: str) -> Usage | None:
         usage = (await client.get_workflow_handle(job).query("status")).get("usage") or {}
         return Usage.model_validate(usage, extra="ignore")
     return None
-
-
-async def with_trial_usages(client: Client, job_view: JobView) -> JobView:
-    """Return the view; of a trial, with what its runs used as far as they can say."""
-    if isinstance(job_view.status, TrialStatus) and job_view.live:
-        await fill_trial_usages(client, job_view.status.runs)
-    return job_view

@@ -8,18 +8,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from config.schema.agent_sections import (
-    AgentSettings,
-    Commits,
-    Context,
-    Learning,
-    Limits,
-    PhaseJudge,
-    Prompts,
-    Review,
-    ScopeRules,
-    TodoLists,
-)
+from config.schema import agent_sections
+from config.schema.config_data import ConfigData
 from config.schema.graph import GraphSchema
 from config.schema.guards import Guard, Hook, HookEvent
 from config.schema.mcp_servers import DeclaredTool, Server, ServerName
@@ -33,7 +23,6 @@ from config.schema.start import StartRights
 from config.schema.web import Web
 from config.schema.work_checks import RepositoryTests, Sealed, Verifier
 from config.schema.workspace import Workspace
-from protocol.data_model import Data
 from protocol.errors import Invalid
 from protocol.phase import PhaseKind
 from protocol.stuck_thresholds import StuckThresholds
@@ -48,177 +37,109 @@ def _sealed_from_text(value: Any) -> Any:
     return {"path": value} if isinstance(value, str) else value
 
 
-class AgentFile(Data):
+class AgentFile(ConfigData):
     """`config/agents/<name>/agent.yaml` merged over what it extends."""
 
-    description: str = Field("", description="One line on what the agent does.")
+    description: str = ""
+    """One line on what the agent does."""
     model: ModelConfig
-    phase_models: dict[PhaseKind, ModelConfig] = Field(
-        default_factory=dict,
-        description="For strategic or tactical phases: the keys of `model` that differ.",
-    )
-    fallbacks: list[ModelConfig] = Field(
-        default_factory=list,
-        description="Models to use in order if the model fails: the keys of `model` that differ.",
-    )
-    embeddings: Embeddings | None = Field(
-        None,
-        description="Endpoint for embeddings, for search by meaning; null: the local model, if "
-        "the extra `embeddings` is installed.",
-    )
-    context: Context = Field(default_factory=lambda: Context.model_validate({}))
-    prompts: Prompts
-    tools: list[str] = Field(min_length=1, description="Tool groups or single tools.")
-    approve: list[str | SignedApproval] = Field(
-        default_factory=list,
-        description="Tools and tool groups that need a person's approval before each call; with "
-        "`tool` and `by`, the signature of one of these people.",
-    )
-    signers: dict[str, str] = Field(
-        default_factory=dict,
-        description="Public ssh keys (ed25519) of people who approve calls, by name.",
-    )
-    folders: list[str] = Field(description="Folders created in every workspace of the agent.")
-    keep_days: float | None = Field(
-        None,
-        gt=0,
-        description="Days after which the schedule of `starter.py forget` deletes a closed job; "
-        "null: never.",
-    )
-    needs_documents: bool = Field(False, description="Whether a job needs at least one document.")
-    limits: Limits
-    prices: dict[str, Price] = Field(
-        default_factory=dict, description="Prices of models, by the model's name."
-    )
-    stuck: StuckThresholds = Field(
-        default_factory=StuckThresholds,
-        description="When a phase counts as stuck. At `nudge` and each multiple of it, the model "
-        "gets a hint; at `then` only a rewind is accepted, or the job waits for a "
-        "person.",
-    )
-    plain: bool = Field(
-        False,
-        description="Whether the model sees the instructions and its calls alone, as small models "
-        "are used to: no todo list, and a reply without a call ends the job once a file was made. "
-        "Needs `todos.work`.",
-    )
-    reflection: bool = Field(
-        True,
-        description="Whether the model is asked after a failed attempt what to learn from it.",
-    )
+    phase_models: dict[PhaseKind, ModelConfig] = Field(default_factory=dict)
+    """For strategic or tactical phases: the keys of `model` that differ."""
+    fallbacks: list[ModelConfig] = Field(default_factory=list)
+    """Models to use in order if the model fails: the keys of `model` that differ."""
+    embeddings: Embeddings | None = None
+    """Endpoint for embeddings, for search by meaning; null: the local model, if the extra
+    `embeddings` is installed."""
+    context: agent_sections.Context = Field(default_factory=agent_sections.Context)
+    prompts: agent_sections.Prompts
+    tools: list[str] = Field(min_length=1)
+    """Tool groups or single tools."""
+    approve: list[str | SignedApproval] = Field(default_factory=list)
+    """Tools and tool groups that need a person's approval before each call; with `tool` and `by`,
+    the signature of one of these people."""
+    signers: dict[str, str] = Field(default_factory=dict)
+    """Public ssh keys (ed25519) of people who approve calls, by name."""
+    folders: list[str]
+    """Folders created in every workspace of the agent."""
+    keep_days: float | None = Field(None, gt=0)
+    """Days after which the schedule of `starter.py forget` deletes a closed job; null: never."""
+    needs_documents: bool = False
+    """Whether a job needs at least one document."""
+    limits: agent_sections.Limits
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Prices of models, by the model's name."""
+    stuck: StuckThresholds = Field(default_factory=StuckThresholds)
+    """When a phase counts as stuck. At `nudge` and each multiple of it, the model gets a hint; at
+    `then` only a rewind is accepted, or the job waits for a person."""
+    plain: bool = False
+    """Whether the model sees the instructions and its calls alone, as small models are used to: no
+    todo list, and a reply without a call ends the job once a file was made. Needs `todos.work`."""
+    reflection: bool = True
+    """Whether the model is asked after a failed attempt what to learn from it."""
     review: Annotated[
-        Review | None,
-        BeforeValidator(_none_as_null, json_schema_input_type=Review | Literal["none"] | None),
-    ] = Field(
-        None,
-        description="The agent that judges in a fresh context whether each statement of what was "
-        "asked for is met, before a job ends; none or null: no review.",
-    )
-    approve_plan: bool = Field(
-        False,
-        description="Whether a person approves the plan before the first work, and later what "
-        "takes a phase, an item or a check out of it.",
-    )
-    scope: ScopeRules = Field(
-        default_factory=lambda: ScopeRules.model_validate({}),
-        description="What the agent may leave out of what was asked for.",
-    )
-    result_schema: dict[str, Any] | None = Field(
-        None,
-        description="JSON Schema (2020-12) for the file at `result_path`: a job is only complete "
-        "if it is valid, and its content becomes part of the job's result. null: "
-        "jobs have no such result.",
-    )
-    result_path: str = Field(
-        "output/result.json",
-        min_length=1,
-        max_length=300,
-        description="The JSON or YAML file with the result.",
-    )
-    guards: list[str] = Field(
-        default_factory=list,
-        description="Names of guard files in the agent's own folder guards/ or in config/guards/.",
-    )
-    learning: Learning = Field(
-        default_factory=lambda: Learning.model_validate({}),
-        description="How guards are learned from refusals and corrections in this agent's jobs.",
-    )
-    hooks: dict[HookEvent, list[Hook]] = Field(
-        default_factory=dict,
-        description="Commands to run at an event: PreToolUse, PostToolUse, PermissionRequest, "
-        "Stop, SubagentStop, Notification.",
-    )
-    notify: Notify | None = Field(
-        None,
-        description="Where to send a message when a person is needed, and at the end; null: "
-        "nowhere.",
-    )
-    graph: GraphSchema = Field(
-        default_factory=GraphSchema,
-        description="Nodes and relations of the graph, in addition to those of "
-        "config/graph/schema.yaml.",
-    )
-    mcp: dict[ServerName, Server] = Field(
-        default_factory=dict,
-        description="MCP servers by name; the tools they declare when a job starts are offered "
-        "in its tactical phases.",
-    )
-    shell: ShellConfig = Field(
-        default_factory=lambda: ShellConfig.model_validate({}),
-        description="How run_command runs commands.",
-    )
-    skills: list[str] = Field(
-        default_factory=list,
-        description="Folders of Agent Skills on the worker: a skill's folder, or a folder of "
-        "such folders; relative paths begin at config/ or at a folder of LONGHAUL_CONFIG.",
-    )
-    trust_skills: bool = Field(
-        False,
-        description="Whether to use the skills in the folder .agents/skills/ of the job's "
-        "repository.",
-    )
-    verifiers: list[Verifier] = Field(
-        default_factory=list,
-        description="Commands (build, lint, tests) that must succeed before a phase ends.",
-    )
+        agent_sections.Review | None,
+        BeforeValidator(
+            _none_as_null, json_schema_input_type=agent_sections.Review | Literal["none"] | None
+        ),
+    ] = None
+    """The agent that judges in a fresh context whether each statement of what was asked for is met,
+    before a job ends; none or null: no review."""
+    approve_plan: bool = False
+    """Whether a person approves the plan before the first work, and later what takes a phase, an
+    item or a check out of it."""
+    scope: agent_sections.ScopeRules = Field(default_factory=agent_sections.ScopeRules)
+    """What the agent may leave out of what was asked for."""
+    result_schema: dict[str, Any] | None = None
+    """JSON Schema (2020-12) for the file at `result_path`: a job is only complete if it is valid,
+    and its content becomes part of the job's result. null: jobs have no such result."""
+    result_path: str = Field("output/result.json", min_length=1, max_length=300)
+    """The JSON or YAML file with the result."""
+    guards: list[str] = Field(default_factory=list)
+    """Names of guard files in the agent's own folder guards/ or in config/guards/."""
+    learning: agent_sections.Learning = Field(default_factory=agent_sections.Learning)
+    """How guards are learned from refusals and corrections in this agent's jobs."""
+    hooks: dict[HookEvent, list[Hook]] = Field(default_factory=dict)
+    """Commands to run at an event: PreToolUse, PostToolUse, PermissionRequest, Stop, SubagentStop,
+    Notification."""
+    notify: Notify | None = None
+    """Where to send a message when a person is needed, and at the end; null: nowhere."""
+    graph: GraphSchema = Field(default_factory=GraphSchema)
+    """Nodes and relations of the graph, in addition to those of config/graph/schema.yaml."""
+    mcp: dict[ServerName, Server] = Field(default_factory=dict)
+    """MCP servers by name; the tools they declare when a job starts are offered in its tactical
+    phases."""
+    shell: ShellConfig = Field(default_factory=ShellConfig)
+    """How run_command runs commands."""
+    skills: list[str] = Field(default_factory=list)
+    """Folders of Agent Skills on the worker: a skill's folder, or a folder of such folders;
+    relative paths begin at config/ or at a folder of LONGHAUL_CONFIG."""
+    trust_skills: bool = False
+    """Whether to use the skills in the folder .agents/skills/ of the job's repository."""
+    verifiers: list[Verifier] = Field(default_factory=list)
+    """Commands (build, lint, tests) that must succeed before a phase ends."""
     sealed: list[Annotated[Sealed, BeforeValidator(_sealed_from_text)]] = Field(
-        default_factory=list,
-        description="Files of the worker's machine that only verifiers and the project file's "
-        "proofs may read; a plain text is a path.",
+        default_factory=list
     )
-    tests: RepositoryTests | None = Field(
-        None,
-        description="How a job on a repository is proved: its tests are run on the untouched tree "
-        "before the first model call and on the work before it ends, a new test has to fail "
-        "without the change, and what was not proved is pushed only after a person's approval; "
-        "null: nothing of this.",
-    )
-    commits: Commits = Field(
-        default_factory=lambda: Commits.model_validate({}),
-        description="How the work on a repository is committed.",
-    )
-    judge: PhaseJudge | None = Field(
-        None,
-        description="A model that sees the task and a phase's changes, and can refuse to let the "
-        "phase end; null: none.",
-    )
-    workspace: Workspace = Field(
-        default_factory=lambda: Workspace.model_validate({}),
-        description="Where checkpoints are stored besides the workspaces root.",
-    )
-    start: StartRights = Field(
-        default_factory=lambda: StartRights.model_validate({}),
-        description="What a start of this agent may decide; no start can set it.",
-    )
-    todos: TodoLists
-    settings: AgentSettings = Field(
-        default_factory=lambda: AgentSettings.model_validate({}),
-        description="Numbers for the requirement agents.",
-    )
-    web: Web = Field(
-        default_factory=lambda: Web.model_validate({}),
-        description="Addresses that fetch_page may reach, and the provider of web_search.",
-    )
+    """Files of the worker's machine that only verifiers and the project file's proofs may read; a
+    plain text is a path."""
+    tests: RepositoryTests | None = None
+    """How a job on a repository is proved: its tests are run on the untouched tree before the first
+    model call and on the work before it ends, a new test has to fail without the change, and what
+    was not proved is pushed only after a person's approval; null: nothing of this."""
+    commits: agent_sections.Commits = Field(default_factory=agent_sections.Commits)
+    """How the work on a repository is committed."""
+    judge: agent_sections.PhaseJudge | None = None
+    """A model that sees the task and a phase's changes, and can refuse to let the phase end; null:
+    none."""
+    workspace: Workspace = Field(default_factory=Workspace)
+    """Where checkpoints are stored besides the workspaces root."""
+    start: StartRights = Field(default_factory=StartRights)
+    """What a start of this agent may decide; no start can set it."""
+    todos: agent_sections.TodoLists
+    settings: agent_sections.AgentSettings = Field(default_factory=agent_sections.AgentSettings)
+    """Numbers for the requirement agents."""
+    web: Web = Field(default_factory=Web)
+    """Addresses that fetch_page may reach, and the provider of web_search."""
 
     @model_validator(mode="after")
     def _signers_known(self) -> Self:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 from protocol.validation_errors import short_error_value
 
 PropertyType = Literal["text", "number", "integer", "truth", "list"]
@@ -23,13 +23,19 @@ JOB = "job"
 MAX_CHARACTERS = 20_000
 
 
-class Property(Data):
-    type: PropertyType = Field(description="Type of its values.")
-    required: bool = Field(False, description="Whether each node or relation must have it.")
-    description: str = Field("", description="Meaning, for the model.")
-    values: list[str] = Field(default_factory=list, description="Allowed values; empty: any.")
-    minimum: float | None = Field(None, description="Smallest number.")
-    maximum: float | None = Field(None, description="Largest number.")
+class Property(ConfigData):
+    type: PropertyType
+    """Type of its values."""
+    required: bool = False
+    """Whether each node or relation must have it."""
+    description: str = ""
+    """Meaning, for the model."""
+    values: list[str] = Field(default_factory=list)
+    """Allowed values; empty: any."""
+    minimum: float | None = None
+    """Smallest number."""
+    maximum: float | None = None
+    """Largest number."""
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> Self:
@@ -55,9 +61,11 @@ class Property(Data):
         return ""
 
 
-class _GraphKind(Data):
-    description: str = Field("", description="Meaning, for the model.")
-    properties: dict[Name, Property] = Field(default_factory=dict, description="By name.")
+class _GraphKind(ConfigData):
+    description: str = ""
+    """Meaning, for the model."""
+    properties: dict[Name, Property] = Field(default_factory=dict)
+    """By name."""
 
     def find_problems(self, values: dict[str, Any], *, partial: bool = False) -> list[str]:
         """The problems of these properties, one line each."""
@@ -73,11 +81,10 @@ class _GraphKind(Data):
 
 
 class NodeKind(_GraphKind):
-    key: Name = Field(description="The property that identifies a node.")
-    known_by: list[Name] = Field(
-        default_factory=list,
-        description="Further properties whose words are searched for a node, besides the key.",
-    )
+    key: Name
+    """The property that identifies a node."""
+    known_by: list[Name] = Field(default_factory=list)
+    """Further properties whose words are searched for a node, besides the key."""
 
     @model_validator(mode="after")
     def _names_what_it_has(self) -> Self:
@@ -90,16 +97,17 @@ class NodeKind(_GraphKind):
 
 
 class RelationKind(_GraphKind):
-    ends: list[tuple[str, str]] = Field(
-        min_length=1, description="Allowed pairs of start and end nodes."
-    )
+    ends: list[tuple[str, str]] = Field(min_length=1)
+    """Allowed pairs of start and end nodes."""
 
 
-class GraphSchema(Data):
+class GraphSchema(ConfigData):
     """All kinds, by name."""
 
-    nodes: dict[Name, NodeKind] = Field(default_factory=dict, description="By name.")
-    relations: dict[Name, RelationKind] = Field(default_factory=dict, description="By name.")
+    nodes: dict[Name, NodeKind] = Field(default_factory=dict)
+    """By name."""
+    relations: dict[Name, RelationKind] = Field(default_factory=dict)
+    """By name."""
 
     def find_undeclared(self) -> str:
         """Names a relation with an undeclared end; empty when there is none."""

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from config.regexes import Pattern, compile_cached_pattern
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 from protocol.notification_requests import DIGEST, OCCASIONS, Occasion
 from protocol.phase import PhaseKind
 
@@ -30,44 +30,32 @@ ALLOWED_DECISIONS: dict[str, tuple[str, ...]] = {
 """Decisions by point; at all other points a guard allows or denies."""
 
 
-class FieldMatch(Data):
+class FieldMatch(ConfigData):
     """A change of a field of a JSON file."""
 
-    path: list[str] = Field(min_length=1, description="Shell patterns for the file's path.")
-    field: str = Field(
-        min_length=1,
-        description="The field: its name at any level, or a dotted path from the top, where `*` "
-        "matches any key or index.",
-    )
+    path: list[str] = Field(min_length=1)
+    """Shell patterns for the file's path."""
+    field: str = Field(min_length=1)
+    """The field: its name at any level, or a dotted path from the top, where `*` matches any key or
+    index."""
 
 
-class HistoryMatch(Data):
+class HistoryMatch(ConfigData):
     """Earlier calls of the job; exactly one of `count`, `sum` and `missing` says what of them."""
 
-    tool: list[str] = Field(
-        min_length=1, description="Shell patterns for the tools of earlier calls."
-    )
-    within: str | None = Field(
-        None,
-        pattern=r"^[1-9][0-9]*[smhd]$",
-        description="Only calls of so long ago at most: `90s`, `10m`, `24h`, `7d`.",
-    )
-    same: list[str] = Field(
-        default_factory=list,
-        description="Arguments in which an earlier call equals this one; for `count` and `sum` "
-        "whatever their case and spacing.",
-    )
-    count: int = Field(
-        0, ge=0, description="Applies once so many such calls were made, failed ones included."
-    )
-    sum: dict[str, float] = Field(
-        default_factory=dict,
-        description="The most that an argument may add up to, with this call. What is no number "
-        "is too much.",
-    )
-    missing: bool = Field(
-        False, description="Applies if no such call has succeeded, such as an approval."
-    )
+    tool: list[str] = Field(min_length=1)
+    """Shell patterns for the tools of earlier calls."""
+    within: str | None = Field(None, pattern=r"^[1-9][0-9]*[smhd]$")
+    """Only calls of so long ago at most: `90s`, `10m`, `24h`, `7d`."""
+    same: list[str] = Field(default_factory=list)
+    """Arguments in which an earlier call equals this one; for `count` and `sum` whatever their case
+    and spacing."""
+    count: int = Field(0, ge=0)
+    """Applies once so many such calls were made, failed ones included."""
+    sum: dict[str, float] = Field(default_factory=dict)
+    """The most that an argument may add up to, with this call. What is no number is too much."""
+    missing: bool = False
+    """Applies if no such call has succeeded, such as an approval."""
 
     @model_validator(mode="after")
     def _one_condition(self) -> Self:
@@ -82,87 +70,61 @@ class HistoryMatch(Data):
         return int(self.within[:-1]) * units[self.within[-1]] * 1000 if self.within else 0
 
 
-class Match(Data):
+class Match(ConfigData):
     """Conditions that must all hold; without any, the guard applies to everything."""
 
-    tool: list[str] = Field(default_factory=list, description="Shell patterns for the tool's name.")
-    path: list[str] = Field(
-        default_factory=list,
-        description="Shell patterns for a path in the call, both as written and with links "
-        "resolved.",
-    )
-    arguments: dict[str, Pattern] = Field(
-        default_factory=dict,
-        description="Patterns by argument, each of which the argument's value must match.",
-    )
-    content: list[Pattern] = Field(
-        default_factory=list,
-        description="Patterns, one of which must occur: before a tool runs in an argument, "
-        "afterwards in its result, for a reply in its text.",
-    )
-    ignoring: list[str] = Field(
-        default_factory=list, description="Arguments that are not searched for the content."
-    )
-    random: float | None = Field(
-        None,
-        ge=0,
-        le=8,
-        description="Minimum bits of entropy per character in the group `value` of a content "
-        "pattern, if it has such a group: words have about 3, keys more.",
-    )
-    longer: int | None = Field(
-        None, ge=0, description="Applies if the content has more characters than this."
-    )
-    reads_lines: int | None = Field(
-        None,
-        ge=1,
-        description="Applies to reading more lines than this from a file, with or without a range.",
-    )
-    changes: FieldMatch | None = Field(
-        None,
-        description="Applies if the call would change this field of this file, whatever the tool.",
-    )
-    todo: Pattern | None = Field(
-        None, description="A pattern that must occur in the current todo's text."
-    )
-    not_ran: list[str] = Field(
-        default_factory=list,
-        description="Shell patterns for tools; applies if none of them has run since the current "
-        "todo began.",
-    )
-    history: HistoryMatch | None = Field(
-        None, description="What the job must have called before, for the guard to apply."
-    )
-    phase: PhaseKind | None = Field(None, description="Kind of the running phase.")
-    agent: list[str] = Field(
-        default_factory=list, description="Shell patterns for the agent's name."
-    )
-    not_agent: list[str] = Field(
-        default_factory=list, description="Shell patterns for agents to which it does not apply."
-    )
+    tool: list[str] = Field(default_factory=list)
+    """Shell patterns for the tool's name."""
+    path: list[str] = Field(default_factory=list)
+    """Shell patterns for a path in the call, both as written and with links resolved."""
+    arguments: dict[str, Pattern] = Field(default_factory=dict)
+    """Patterns by argument, each of which the argument's value must match."""
+    content: list[Pattern] = Field(default_factory=list)
+    """Patterns, one of which must occur: before a tool runs in an argument, afterwards in its
+    result, for a reply in its text."""
+    ignoring: list[str] = Field(default_factory=list)
+    """Arguments that are not searched for the content."""
+    random: float | None = Field(None, ge=0, le=8)
+    """Minimum bits of entropy per character in the group `value` of a content pattern, if it has
+    such a group: words have about 3, keys more."""
+    longer: int | None = Field(None, ge=0)
+    """Applies if the content has more characters than this."""
+    reads_lines: int | None = Field(None, ge=1)
+    """Applies to reading more lines than this from a file, with or without a range."""
+    changes: FieldMatch | None = None
+    """Applies if the call would change this field of this file, whatever the tool."""
+    todo: Pattern | None = None
+    """A pattern that must occur in the current todo's text."""
+    not_ran: list[str] = Field(default_factory=list)
+    """Shell patterns for tools; applies if none of them has run since the current todo began."""
+    history: HistoryMatch | None = None
+    """What the job must have called before, for the guard to apply."""
+    phase: PhaseKind | None = None
+    """Kind of the running phase."""
+    agent: list[str] = Field(default_factory=list)
+    """Shell patterns for the agent's name."""
+    not_agent: list[str] = Field(default_factory=list)
+    """Shell patterns for agents to which it does not apply."""
 
 
-class Guard(Data):
+class Guard(ConfigData):
     """A rule: its point, its conditions and its decision."""
 
-    name: str = Field(
-        pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", description="Name for people and reports."
-    )
-    point: GuardPoint = Field(description="Where it is consulted.")
-    match: Match = Field(default_factory=Match, description="What it applies to.")
-    decision: GuardDecision = Field(description="Its decision.")
-    message: str = Field("", max_length=2000, description="The reason, addressed to the model.")
-    rewrite: dict[str, Any] = Field(
-        default_factory=dict,
-        description="For the decision rewrite: new values by argument, in which `{{ name }}` "
-        "stands for an argument's old value or a named group of an argument's "
-        "pattern.",
-    )
-    stage: GuardStage = Field(
-        "active",
-        description="An active guard decides; the decisions of one in experiment are only "
-        "recorded.",
-    )
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+    """Name for people and reports."""
+    point: GuardPoint
+    """Where it is consulted."""
+    match: Match = Field(default_factory=Match)
+    """What it applies to."""
+    decision: GuardDecision
+    """Its decision."""
+    message: str = Field("", max_length=2000)
+    """The reason, addressed to the model."""
+    rewrite: dict[str, Any] = Field(default_factory=dict)
+    """For the decision rewrite: new values by argument, in which `{{ name }}` stands for an
+    argument's old value or a named group of an argument's pattern."""
+    stage: GuardStage = "active"
+    """An active guard decides; the decisions of one in experiment are only recorded."""
 
     @model_validator(mode="after")
     def _decision_fits(self) -> Self:
@@ -179,28 +141,22 @@ class Guard(Data):
         return self
 
 
-class Hook(Data):
+class Hook(ConfigData):
     """An executable that decides."""
 
-    name: str = Field("", description="Name for people; empty: the command's first word.")
-    matcher: Pattern = Field(
-        "",
-        description="Pattern for the whole name of the tool, ours or the protocol's, such as "
-        "`Write|Edit`; for Notification, pattern for the occasion, such as "
-        "`waiting|end`; empty or `*`: all.",
-    )
-    command: str = Field(
-        pattern=r"\S", max_length=4000, description="Command, run by `/bin/sh -c` in the workspace."
-    )
-    timeout: float = Field(10, gt=0, le=600, description="Seconds after which it is killed.")
-    fail: Literal["closed", "open"] = Field(
-        "closed", description="Whether a failing hook denies (closed) or allows (open)."
-    )
-    environment: list[str] = Field(
-        default_factory=list,
-        description="Variables of the worker that it receives, besides PATH, HOME, LANG and the "
-        "like.",
-    )
+    name: str = ""
+    """Name for people; empty: the command's first word."""
+    matcher: Pattern = ""
+    """Pattern for the whole name of the tool, ours or the protocol's, such as `Write|Edit`; for
+    Notification, pattern for the occasion, such as `waiting|end`; empty or `*`: all."""
+    command: str = Field(pattern=r"\S", max_length=4000)
+    """Command, run by `/bin/sh -c` in the workspace."""
+    timeout: float = Field(10, gt=0, le=600)
+    """Seconds after which it is killed."""
+    fail: Literal["closed", "open"] = "closed"
+    """Whether a failing hook denies (closed) or allows (open)."""
+    environment: list[str] = Field(default_factory=list)
+    """Variables of the worker that it receives, besides PATH, HOME, LANG and the like."""
 
     @model_validator(mode="before")
     @classmethod

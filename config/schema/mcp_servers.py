@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 
 Effect = Literal["reads", "repeatable", "once"]
 """Effect of a repeated call: none at all, none beyond the first call's, or a further one."""
@@ -14,65 +14,40 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 WORKSPACE = "{workspace}"
 
 
-class Server(Data):
+class Server(ConfigData):
     """An MCP server: a command that speaks on its standard streams, or an address."""
 
-    command: list[str] = Field(
-        default_factory=list,
-        description="Program and arguments of a server that uses standard input and output; "
-        "`{workspace}` in an argument stands for the private folder of `cwd`.",
-    )
-    env: dict[str, Variable] = Field(
-        default_factory=dict,
-        description="Variables of its process or of headers_command, each with the name of the "
-        "worker's variable that has the value.",
-    )
-    cwd: Literal["workspace"] | None = Field(
-        None,
-        description="`workspace`: it works on files. Each call gets a private folder with the "
-        "workspace's files, and its changes are copied back.",
-    )
-    url: str | None = Field(None, description="Address of a server that uses streamable HTTP.")
-    headers: dict[str, Variable] = Field(
-        default_factory=dict,
-        description="HTTP headers, each with the name of the worker's variable that has the "
-        "whole value.",
-    )
-    headers_command: str | None = Field(
-        None,
-        description="Shell command that prints HTTP headers as a JSON object. It runs when the "
-        "worker connects, and again when the server refuses access (401, 403). `env` "
-        "names its variables.",
-    )
-    tools: list[str] | None = Field(
-        None, description="Tools to use, by the server's names; null: all."
-    )
-    effects: dict[str, Effect] = Field(
-        default_factory=dict,
-        description="Corrections of its annotations, by the server's tool names: a call only "
-        "`reads`, is `repeatable`, or is made at most `once`.",
-    )
-    away: Literal["park", "degrade"] = Field(
-        "park",
-        description="What a start does if the server is unavailable: wait for it (park), or "
-        "continue without its tools (degrade).",
-    )
-    start_seconds: int = Field(
-        30,
-        ge=1,
-        le=600,
-        description="Seconds after which a server that has not started counts as unavailable.",
-    )
-    call_seconds: int = Field(
-        120, ge=1, le=86_400, description="Time limit of one call, in seconds."
-    )
-    task_seconds: int = Field(
-        86_400,
-        ge=1,
-        le=2_592_000,
-        description="Time limit in seconds of a task that the server starts for a call; then it "
-        "is cancelled, and the model gets an error.",
-    )
+    command: list[str] = Field(default_factory=list)
+    """Program and arguments of a server that uses standard input and output; `{workspace}` in an
+    argument stands for the private folder of `cwd`."""
+    env: dict[str, Variable] = Field(default_factory=dict)
+    """Variables of its process or of headers_command, each with the name of the worker's variable
+    that has the value."""
+    cwd: Literal["workspace"] | None = None
+    """`workspace`: it works on files. Each call gets a private folder with the workspace's files,
+    and its changes are copied back."""
+    url: str | None = None
+    """Address of a server that uses streamable HTTP."""
+    headers: dict[str, Variable] = Field(default_factory=dict)
+    """HTTP headers, each with the name of the worker's variable that has the whole value."""
+    headers_command: str | None = None
+    """Shell command that prints HTTP headers as a JSON object. It runs when the worker connects,
+    and again when the server refuses access (401, 403). `env` names its variables."""
+    tools: list[str] | None = None
+    """Tools to use, by the server's names; null: all."""
+    effects: dict[str, Effect] = Field(default_factory=dict)
+    """Corrections of its annotations, by the server's tool names: a call only `reads`, is
+    `repeatable`, or is made at most `once`."""
+    away: Literal["park", "degrade"] = "park"
+    """What a start does if the server is unavailable: wait for it (park), or continue without its
+    tools (degrade)."""
+    start_seconds: int = Field(30, ge=1, le=600)
+    """Seconds after which a server that has not started counts as unavailable."""
+    call_seconds: int = Field(120, ge=1, le=86_400)
+    """Time limit of one call, in seconds."""
+    task_seconds: int = Field(86_400, ge=1, le=2_592_000)
+    """Time limit in seconds of a task that the server starts for a call; then it is cancelled, and
+    the model gets an error."""
 
     @model_validator(mode="after")
     def _is_one_kind(self) -> Self:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 
 
 def check_endpoint_address(address: str) -> str:
@@ -22,93 +22,62 @@ def check_endpoint_address(address: str) -> str:
 EndpointAddress = Annotated[str, AfterValidator(check_endpoint_address)]
 
 
-class ModelConfig(Data):
-    name: str = Field(description="Model name sent to the endpoint; LONGHAUL_MODEL overrides it.")
-    base_url: EndpointAddress | None = Field(
-        None,
-        description="Address of the endpoint, to which `/chat/completions` or `/responses` is "
-        "appended (for a deployment of Azure, with its `?api-version=…`); null: "
-        "OPENAI_BASE_URL.",
-    )
-    api: Literal["auto", "chat", "responses"] = Field(
-        "auto",
-        description="Which API to call: `chat` is Chat Completions, `responses` the Responses "
-        "API; `auto` decides by the address and by the endpoint's refusals.",
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable of the worker with the key."
-    )
-    temperature: float | None = Field(
-        0, ge=0, le=2, description="Sampling temperature; null sends none."
-    )
-    reasoning_effort: str | None = Field(
-        None, description="Reasoning effort, for models that have one."
-    )
-    max_output_tokens: int = Field(8000, ge=1, description="Limit of one reply, in tokens.")
-    timeout_seconds: int = Field(
-        600, ge=1, le=86_400, description="Time limit of one model call, in seconds."
-    )
-    stall_seconds: int = Field(
-        120, ge=1, le=86_400, description="Longest pause within a streamed reply, in seconds."
-    )
-    patience_seconds: int = Field(
-        600,
-        ge=1,
-        le=86_400,
-        description="Seconds of failed attempts after which the job shows as waiting for its "
-        "endpoint; it keeps trying.",
-    )
-    requests_per_minute: int | None = Field(
-        None,
-        ge=1,
-        description="Requests a minute that all jobs on the workspaces root send to this endpoint "
-        "and model together; null: what the endpoint's answers and refusals teach.",
-    )
-    tokens_per_minute: int | None = Field(
-        None, ge=1, description="Tokens a minute, of requests and replies together; as above."
-    )
-    weight: float = Field(
-        1,
-        ge=0.01,
-        le=100,
-        description="Turns of a job at this endpoint while others wait too, for each turn of a job "
-        "of weight 1.",
-    )
-    stream: bool = Field(True, description="Whether to request replies as a stream.")
-    send_reasoning: bool | None = Field(
-        None,
-        description="Whether to send the model's own reasoning back to it; null: send signed or "
-        "encrypted reasoning, and other reasoning if the endpoint demands it.",
-    )
-    cache_marks: Literal["auto", "none", "breakpoint", "cache_control"] = Field(
-        "auto",
-        description="How requests mark what the endpoint should cache: `breakpoint` for OpenAI's "
-        "models from gpt-5.6 on, `cache_control` for gateways to Anthropic's models; "
-        "`auto` decides by the model's name.",
-    )
-    parallel_calls: bool | None = Field(
-        None,
-        description="Whether a reply may have several calls, sent as `parallel_tool_calls`; null: "
-        "nothing is sent.",
-    )
-    bare_calls: bool = Field(
-        False,
-        description="Whether a reply that is one JSON object with the name of an offered tool and "
-        "arguments that fit is taken as the call, which small models write as text.",
-    )
-    vision: bool = Field(
-        False, description="Whether the model accepts images; if so, it is offered view_image."
-    )
-    window: int | None = Field(
-        None, ge=1000, description="Tokens of the model's context window; null: unknown."
-    )
+class ModelConfig(ConfigData):
+    name: str
+    """Model name sent to the endpoint; LONGHAUL_MODEL overrides it."""
+    base_url: EndpointAddress | None = None
+    """Address of the endpoint, to which `/chat/completions` or `/responses` is appended (for a
+    deployment of Azure, with its `?api-version=…`); null: OPENAI_BASE_URL."""
+    api: Literal["auto", "chat", "responses"] = "auto"
+    """Which API to call: `chat` is Chat Completions, `responses` the Responses API; `auto` decides
+    by the address and by the endpoint's refusals."""
+    api_key_variable: str = "OPENAI_API_KEY"
+    """Environment variable of the worker with the key."""
+    temperature: float | None = Field(0, ge=0, le=2)
+    """Sampling temperature; null sends none."""
+    reasoning_effort: str | None = None
+    """Reasoning effort, for models that have one."""
+    max_output_tokens: int = Field(8000, ge=1)
+    """Limit of one reply, in tokens."""
+    timeout_seconds: int = Field(600, ge=1, le=86_400)
+    """Time limit of one model call, in seconds."""
+    stall_seconds: int = Field(120, ge=1, le=86_400)
+    """Longest pause within a streamed reply, in seconds."""
+    patience_seconds: int = Field(600, ge=1, le=86_400)
+    """Seconds of failed attempts after which the job shows as waiting for its endpoint; it keeps
+    trying."""
+    requests_per_minute: int | None = Field(None, ge=1)
+    """Requests a minute that all jobs on the workspaces root send to this endpoint and model
+    together; null: what the endpoint's answers and refusals teach."""
+    tokens_per_minute: int | None = Field(None, ge=1)
+    """Tokens a minute, of requests and replies together; as above."""
+    weight: float = Field(1, ge=0.01, le=100)
+    """Turns of a job at this endpoint while others wait too, for each turn of a job of weight 1."""
+    stream: bool = True
+    """Whether to request replies as a stream."""
+    send_reasoning: bool | None = None
+    """Whether to send the model's own reasoning back to it; null: send signed or encrypted
+    reasoning, and other reasoning if the endpoint demands it."""
+    cache_marks: Literal["auto", "none", "breakpoint", "cache_control"] = "auto"
+    """How requests mark what the endpoint should cache: `breakpoint` for OpenAI's models from
+    gpt-5.6 on, `cache_control` for gateways to Anthropic's models; `auto` decides by the model's
+    name."""
+    parallel_calls: bool | None = None
+    """Whether a reply may have several calls, sent as `parallel_tool_calls`; null: nothing is sent.
+    """
+    bare_calls: bool = False
+    """Whether a reply that is one JSON object with the name of an offered tool and arguments that
+    fit is taken as the call, which small models write as text."""
+    vision: bool = False
+    """Whether the model accepts images; if so, it is offered view_image."""
+    window: int | None = Field(None, ge=1000)
+    """Tokens of the model's context window; null: unknown."""
 
 
-class Embeddings(Data):
-    model: str = Field(min_length=1, description="Model name sent to the endpoint.")
-    base_url: EndpointAddress | None = Field(
-        None, description="Address of the endpoint; null: OPENAI_BASE_URL."
-    )
-    api_key_variable: str = Field(
-        "OPENAI_API_KEY", description="Environment variable of the worker with the key."
-    )
+class Embeddings(ConfigData):
+    model: str = Field(min_length=1)
+    """Model name sent to the endpoint."""
+    base_url: EndpointAddress | None = None
+    """Address of the endpoint; null: OPENAI_BASE_URL."""
+    api_key_variable: str = "OPENAI_API_KEY"
+    """Environment variable of the worker with the key."""

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from config.schema.config_data import ConfigData
 from config.schema.mcp_servers import Variable
-from protocol.data_model import Data
 from protocol.notification_requests import OCCASIONS, JobOccasion
 
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")]
@@ -53,38 +53,24 @@ def digest_time(digest: str) -> tuple[int, int, str]:
     return int(clock[:2]), int(clock[3:]), zone or "UTC"
 
 
-class Notify(Data):
+class Notify(ConfigData):
     """Recipients of notifications by HTTP."""
 
-    url: str | None = Field(
-        None, description="Address to which notifications are sent by POST, as a JSON object."
-    )
-    url_variable: Variable | None = Field(
-        None,
-        description="Variable of the worker with the address, if the address is a credential.",
-    )
-    headers: dict[HeaderName, Variable] = Field(
-        default_factory=dict,
-        max_length=20,
-        description="HTTP headers, each with the name of the worker's variable that has the "
-        "whole value.",
-    )
-    on: list[JobOccasion] = Field(
-        list(OCCASIONS),
-        min_length=1,
-        description="Occasions: the job waits for a person, 80 % of a limit, a blocked feature, "
-        "group or stage, the end.",
-    )
-    digest: str | None = Field(
-        None,
-        description="Time of a daily message on all jobs of the agents that have it, such as "
-        "`08:00` (UTC) or `08:00 Europe/Berlin`; null: none.",
-    )
-    content: bool = Field(
-        False,
-        description="Whether the address and hooks also receive title, question, summary and "
-        "reasons; else only names and a word for the reason.",
-    )
+    url: str | None = None
+    """Address to which notifications are sent by POST, as a JSON object."""
+    url_variable: Variable | None = None
+    """Variable of the worker with the address, if the address is a credential."""
+    headers: dict[HeaderName, Variable] = Field(default_factory=dict, max_length=20)
+    """HTTP headers, each with the name of the worker's variable that has the whole value."""
+    on: list[JobOccasion] = Field(list(OCCASIONS), min_length=1)
+    """Occasions: the job waits for a person, 80 % of a limit, a blocked feature, group or stage,
+    the end."""
+    digest: str | None = None
+    """Time of a daily message on all jobs of the agents that have it, such as `08:00` (UTC) or
+    `08:00 Europe/Berlin`; null: none."""
+    content: bool = False
+    """Whether the address and hooks also receive title, question, summary and reasons; else only
+    names and a word for the reason."""
 
     @field_validator("url")
     @classmethod

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from config.schema.config_data import ConfigData
 from config.schema.mcp_servers import Variable
-from protocol.data_model import Data
 
 CacheName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 SYSTEM_VARIABLES = frozenset({"PATH", "HOME", "USER", "PWD", "LANG", "RUN_COMMAND_MARK"})
@@ -20,71 +20,45 @@ CACHE = "/cache"
 """Where commands see the folders of `caches`."""
 
 
-class ShellConfig(Data):
-    sandbox: Literal["bubblewrap", "none"] = Field(
-        "bubblewrap",
-        description="What confines commands. `none` runs them unconfined, with all rights of the "
-        "worker; use it only if the machine itself is the sandbox.",
-    )
-    network: bool | list[str] = Field(
-        default=False,
-        description="Network access of commands: everything that the worker reaches, or a list "
-        "of hosts such as pypi.org, *.example.com (ports 80 and 443) or "
-        "localhost:4873. With network, an interrupted command is not repeated but "
-        "reported as possibly done.",
-    )
-    readable: list[str] = Field(
-        default_factory=list,
-        description="Folders that commands may read, besides the system's programs.",
-    )
-    path: list[str] = Field(
-        default_factory=list,
-        description="Folders of programs that precede the system's in PATH, such as the bin of a "
-        "virtual environment. They must be in readable folders.",
-    )
-    environment: dict[Variable, Variable] = Field(
-        default_factory=dict,
-        description="Variables of commands, each with the name of the worker's variable that has "
-        "the value. The values are redacted in the output and in changed files.",
-    )
-    setup: list[Annotated[str, Field(min_length=1)]] = Field(
-        default_factory=list,
-        description="Commands that install what other commands need into /layer, such as python3 "
-        "-m venv /layer. They run once for a job, before its first command; "
-        "afterwards /layer is read-only, and /layer/bin comes first in PATH.",
-    )
-    setup_inputs: list[str] = Field(
-        default_factory=list,
-        description="Files of the workspace that setup reads, such as requirements.txt or "
-        "**/package.json. If their content changes, the layer is built anew.",
-    )
-    setup_sees: list[str] = Field(
-        default_factory=list,
-        description="Files of the workspace that setup reads as well, without being built anew "
-        "when they change, such as **/* for a package that is installed to be run where it lies.",
-    )
-    setup_shows: dict[str, str] = Field(
-        default_factory=dict,
-        description="Folders of the layer that commands see in the workspace, by their path there, "
-        "such as `app/node_modules: node_modules`.",
-    )
-    setup_network: bool | list[str] | None = Field(
-        None,
-        description="Network access of setup alone, in the form of `network`; null: that of "
-        "`network`.",
-    )
-    caches: dict[Variable, CacheName] = Field(
-        default_factory=dict,
-        description="Cache folders that the job's commands share, by the variable with the "
-        "folder's path: PIP_CACHE_DIR: pip gives /cache/pip. They are in no "
-        "checkpoint and are deleted when the job ends.",
-    )
-    cache_bytes: int = Field(
-        2_000_000_000,
-        ge=1_000_000,
-        description="Maximum bytes of all caches together; larger ones are emptied.",
-    )
-    seconds: int = Field(600, ge=1, le=3600, description="Time limit of one command, in seconds.")
+class ShellConfig(ConfigData):
+    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    """What confines commands. `none` runs them unconfined, with all rights of the worker; use it
+    only if the machine itself is the sandbox."""
+    network: bool | list[str] = Field(default=False)
+    """Network access of commands: everything that the worker reaches, or a list of hosts such as
+    pypi.org, *.example.com (ports 80 and 443) or localhost:4873. With network, an interrupted
+    command is not repeated but reported as possibly done."""
+    readable: list[str] = Field(default_factory=list)
+    """Folders that commands may read, besides the system's programs."""
+    path: list[str] = Field(default_factory=list)
+    """Folders of programs that precede the system's in PATH, such as the bin of a virtual
+    environment. They must be in readable folders."""
+    environment: dict[Variable, Variable] = Field(default_factory=dict)
+    """Variables of commands, each with the name of the worker's variable that has the value. The
+    values are redacted in the output and in changed files."""
+    setup: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
+    """Commands that install what other commands need into /layer, such as python3 -m venv /layer.
+    They run once for a job, before its first command; afterwards /layer is read-only, and
+    /layer/bin comes first in PATH."""
+    setup_inputs: list[str] = Field(default_factory=list)
+    """Files of the workspace that setup reads, such as requirements.txt or **/package.json. If
+    their content changes, the layer is built anew."""
+    setup_sees: list[str] = Field(default_factory=list)
+    """Files of the workspace that setup reads as well, without being built anew when they change,
+    such as **/* for a package that is installed to be run where it lies."""
+    setup_shows: dict[str, str] = Field(default_factory=dict)
+    """Folders of the layer that commands see in the workspace, by their path there, such as
+    `app/node_modules: node_modules`."""
+    setup_network: bool | list[str] | None = None
+    """Network access of setup alone, in the form of `network`; null: that of `network`."""
+    caches: dict[Variable, CacheName] = Field(default_factory=dict)
+    """Cache folders that the job's commands share, by the variable with the folder's path:
+    PIP_CACHE_DIR: pip gives /cache/pip. They are in no checkpoint and are deleted when the job
+    ends."""
+    cache_bytes: int = Field(2_000_000_000, ge=1_000_000)
+    """Maximum bytes of all caches together; larger ones are emptied."""
+    seconds: int = Field(600, ge=1, le=3600)
+    """Time limit of one command, in seconds."""
     volatile: list[str] = Field(
         default_factory=lambda: [
             "**/.git/index",
@@ -97,31 +71,22 @@ class ShellConfig(Data):
             "**/*.log",
             "output/changes.patch",
             "output/branch.bundle",
-        ],
-        description="Paths of files whose content differs from run to run. They are stored, but "
-        "left out of the tree by which results are compared, and of "
-        "workspace_summary.md.",
+        ]
     )
-    cpu_seconds: int = Field(1800, ge=1, description="Maximum CPU time of a process, in seconds.")
-    memory_bytes: int = Field(
-        2_000_000_000, ge=1_000_000, description="Maximum memory of a command's processes together."
-    )
-    processes: int = Field(
-        256, ge=2, le=10_000, description="Maximum number of processes at a time."
-    )
-    file_bytes: int = Field(
-        1_000_000_000, ge=512, description="Maximum size of a file that a command writes."
-    )
-    disk_bytes: int = Field(
-        2_000_000_000,
-        ge=1_000_000,
-        description="Maximum bytes to which a command's workspace may grow.",
-    )
-    tmp_bytes: int = Field(
-        500_000_000,
-        ge=1_000_000,
-        description="Size of its /tmp, which is in memory and is discarded.",
-    )
+    """Paths of files whose content differs from run to run. They are stored, but left out of the
+    tree by which results are compared, and of workspace_summary.md."""
+    cpu_seconds: int = Field(1800, ge=1)
+    """Maximum CPU time of a process, in seconds."""
+    memory_bytes: int = Field(2_000_000_000, ge=1_000_000)
+    """Maximum memory of a command's processes together."""
+    processes: int = Field(256, ge=2, le=10_000)
+    """Maximum number of processes at a time."""
+    file_bytes: int = Field(1_000_000_000, ge=512)
+    """Maximum size of a file that a command writes."""
+    disk_bytes: int = Field(2_000_000_000, ge=1_000_000)
+    """Maximum bytes to which a command's workspace may grow."""
+    tmp_bytes: int = Field(500_000_000, ge=1_000_000)
+    """Size of its /tmp, which is in memory and is discarded."""
 
     @field_validator("readable", "path")
     @classmethod

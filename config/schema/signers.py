@@ -4,20 +4,19 @@ import re
 
 from pydantic import Field
 
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 
 _KEY = re.compile(r"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}( .*)?")
 """The beginning is the name of the type and the length of the key, as ssh encodes them."""
 
 
-class SignedApproval(Data):
-    tool: str = Field(min_length=1, description="A tool or tool group.")
-    by: list[str] = Field(
-        min_length=1, description="Names under `signers` whose signature approves a call."
-    )
-    not_starter: bool = Field(
-        False, description="Whether the person who started the job may not approve its calls."
-    )
+class SignedApproval(ConfigData):
+    tool: str = Field(min_length=1)
+    """A tool or tool group."""
+    by: list[str] = Field(min_length=1)
+    """Names under `signers` whose signature approves a call."""
+    not_starter: bool = False
+    """Whether the person who started the job may not approve its calls."""
 
 
 def signer_problem(approvals: list[str | SignedApproval], signers: dict[str, str]) -> str:

@@ -6,24 +6,24 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 
 SearchKind = Literal["searxng", "brave"]
 KEYED: dict[SearchKind, str] = {"brave": "https://api.search.brave.com"}
 """Providers that require a key, with their addresses."""
 
 
-class Search(Data):
+class Search(ConfigData):
     """The provider that `web_search` asks."""
 
-    kind: SearchKind = Field(description="The provider's protocol.")
-    url: str | None = Field(
-        None, description="The provider's address; null: the public one of `brave`."
-    )
-    api_key_variable: str | None = Field(
-        None, description="Environment variable of the worker with the key; `brave` needs it."
-    )
-    results: int = Field(8, ge=1, le=20, description="Maximum number of results of one search.")
+    kind: SearchKind
+    """The provider's protocol."""
+    url: str | None = None
+    """The provider's address; null: the public one of `brave`."""
+    api_key_variable: str | None = None
+    """Environment variable of the worker with the key; `brave` needs it."""
+    results: int = Field(8, ge=1, le=20)
+    """Maximum number of results of one search."""
 
     @field_validator("url")
     @classmethod
@@ -48,27 +48,19 @@ class Search(Data):
         return self.url or KEYED[self.kind]
 
 
-class Web(Data):
+class Web(ConfigData):
     """Pages that `fetch_page` accepts, and the search provider."""
 
-    allow_private: list[str] = Field(
-        default_factory=list,
-        description="Private hosts and address ranges that fetch_page may reach.",
-    )
-    page_bytes: int = Field(
-        10_000_000, ge=1000, le=50_000_000, description="Maximum bytes of a page, decompressed."
-    )
-    page_seconds: int = Field(
-        60, ge=1, le=120, description="Time limit of one page including redirects, in seconds."
-    )
-    read_seconds: int = Field(
-        15, ge=1, le=120, description="Longest pause in the server's response, in seconds."
-    )
-    search: Search | None = Field(
-        None,
-        description="The search provider of web_search; null: none, and web_search then reports "
-        "that.",
-    )
+    allow_private: list[str] = Field(default_factory=list)
+    """Private hosts and address ranges that fetch_page may reach."""
+    page_bytes: int = Field(10_000_000, ge=1000, le=50_000_000)
+    """Maximum bytes of a page, decompressed."""
+    page_seconds: int = Field(60, ge=1, le=120)
+    """Time limit of one page including redirects, in seconds."""
+    read_seconds: int = Field(15, ge=1, le=120)
+    """Longest pause in the server's response, in seconds."""
+    search: Search | None = None
+    """The search provider of web_search; null: none, and web_search then reports that."""
 
     @field_validator("allow_private")
     @classmethod

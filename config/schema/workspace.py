@@ -3,19 +3,16 @@
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from protocol.data_model import Data
+from config.schema.config_data import ConfigData
 from protocol.git_address import NO_PASSWORD, check_git_address, git_address_fault
 from protocol.s3_address import NO_KEYS, S3Address, is_s3_address
 
 
-class Workspace(Data):
-    remote: str | None = Field(
-        None,
-        max_length=1000,
-        description="Where the job's checkpoints are pushed to, and from where workers that lack "
-        "them fetch them: a git repository (file://, ssh:// or host:path, https://) "
-        "or a bucket (s3://bucket/prefix), without a password. null: none.",
-    )
+class Workspace(ConfigData):
+    remote: str | None = Field(None, max_length=1000)
+    """Where the job's checkpoints are pushed to, and from where workers that lack them fetch them:
+    a git repository (file://, ssh:// or host:path, https://) or a bucket (s3://bucket/prefix),
+    without a password. null: none."""
 
     @field_validator("remote")
     @classmethod

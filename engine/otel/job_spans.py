@@ -9,28 +9,13 @@ import asyncio
 from typing import Any, NoReturn
 from uuid import UUID
 
-from opentelemetry import context
+from opentelemetry import context, trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import (
-    NonRecordingSpan,
-    SpanContext,
-    Status,
-    StatusCode,
-    TraceFlags,
-    get_current_span,
-    set_span_in_context,
-)
-from temporalio import workflow
+from temporalio import worker, workflow
 from temporalio.converter import PayloadConverter
 from temporalio.exceptions import is_cancelled_exception
-from temporalio.worker import (
-    ContinueAsNewInput,
-    ExecuteWorkflowInput,
-    WorkflowInboundInterceptor,
-    WorkflowOutboundInterceptor,
-)
 
 from engine.otel.otlp_providers import SCOPE, failure_kind, span_export
 
@@ -40,14 +25,14 @@ OPERATIONS = {"Job": "invoke_agent", "Project": "invoke_workflow"}
 _LOW = 2**64 - 1
 
 
-class JobSpans(WorkflowInboundInterceptor):
+class JobSpans(worker.WorkflowInboundInterceptor):
     """Puts every step of a job under the job's span."""
 
-    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+    def init(self, outbound: worker.WorkflowOutboundInterceptor) -> None:
         super().init(_TraceForwarder(outbound, self))
 
-    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
-        above = get_current_span().get_span_context()
+    async def execute_workflow(self, input: worker.ExecuteWorkflowInput) -> Any:
+        above = trace.get_current_span().get_span_context()
         if header := input.headers.get(HEADER):
             self.started_ns, self.parent = PayloadConverter.default.from_payload(header)
             self.span = above
@@ -56,7 +41,7 @@ class JobSpans(WorkflowInboundInterceptor):
             self.started_ns, self.parent = int(started * 1e6) * 1000, above.span_id
             self.span = _job_span_context(above)
         # Not detached: the context belongs to this workflow's task and the tasks it creates.
-        context.attach(set_span_in_context(NonRecordingSpan(self.span)))
+        context.attach(trace.set_span_in_context(trace.NonRecordingSpan(self.span)))
         try:
             result = await super().execute_workflow(input)
         except asyncio.CancelledError:
@@ -72,7 +57,7 @@ class JobSpans(WorkflowInboundInterceptor):
         self._send_span(input, str(status or "completed"))
         return result
 
-    def _send_span(self, input: ExecuteWorkflowInput, status: str, error: str = "") -> None:
+    def _send_span(self, input: worker.ExecuteWorkflowInput, status: str, error: str = "") -> None:
         """Send the span, unless this is a replay; an eviction also counts as one."""
         if workflow.unsafe.is_replaying_history_events() or not self.span.trace_flags.sampled:
             return
@@ -93,10 +78,10 @@ class JobSpans(WorkflowInboundInterceptor):
             ReadableSpan(
                 name or info.workflow_type,
                 context=span,
-                parent=SpanContext(span.trace_id, parent, is_remote=True) if parent else None,
+                parent=trace.SpanContext(span.trace_id, parent, is_remote=True) if parent else None,
                 resource=out.resource,
                 attributes=attributes,
-                status=Status(StatusCode.ERROR if error else StatusCode.UNSET),
+                status=trace.Status(trace.StatusCode.ERROR if error else trace.StatusCode.UNSET),
                 start_time=self.started_ns,
                 end_time=workflow.time_ns(),
                 instrumentation_scope=InstrumentationScope(SCOPE),
@@ -104,31 +89,31 @@ class JobSpans(WorkflowInboundInterceptor):
         )
 
 
-class _TraceForwarder(WorkflowOutboundInterceptor):
-    def __init__(self, next: WorkflowOutboundInterceptor, job: JobSpans) -> None:
+class _TraceForwarder(worker.WorkflowOutboundInterceptor):
+    def __init__(self, next: worker.WorkflowOutboundInterceptor, job: JobSpans) -> None:
         super().__init__(next)
         self._job = job
 
-    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+    def continue_as_new(self, input: worker.ContinueAsNewInput) -> NoReturn:
         header = PayloadConverter.default.to_payload([self._job.started_ns, self._job.parent])
         input.headers = {**input.headers, HEADER: header}
         super().continue_as_new(input)
 
 
-def _job_span_context(above: SpanContext) -> SpanContext:
+def _job_span_context(above: trace.SpanContext) -> trace.SpanContext:
     """Return the context of the job's span: in the trace of its starter, else in a new trace."""
     run = UUID(workflow.info().first_execution_run_id).int
     trace_id = above.trace_id if above.is_valid else run
-    around = set_span_in_context(NonRecordingSpan(above)) if above.is_valid else None
+    around = trace.set_span_in_context(trace.NonRecordingSpan(above)) if above.is_valid else None
     sampling = span_export().sampler.should_sample(around, trace_id, workflow.info().workflow_type)
     is_sampled = sampling.decision is Decision.RECORD_AND_SAMPLE
-    return SpanContext(
-        trace_id, run & _LOW, is_remote=True, trace_flags=TraceFlags(is_sampled),
+    return trace.SpanContext(
+        trace_id, run & _LOW, is_remote=True, trace_flags=trace.TraceFlags(is_sampled),
         trace_state=above.trace_state,
     )  # fmt: skip
 
 
-def _job_span_agent_name(input: ExecuteWorkflowInput) -> str:
+def _job_span_agent_name(input: worker.ExecuteWorkflowInput) -> str:
     """Return the agent that the input of a start or a continued run names; empty if none."""
     start = input.args[0] if input.args else None
     agent = start.get("agent") if isinstance(start, dict) else None

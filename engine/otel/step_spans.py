@@ -16,13 +16,7 @@ from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.runtime.tracing import WATCHER, ModelRequest, ReplyCallback, TracedReply
-from engine.otel.otlp_providers import (
-    SCOPE,
-    failure_kind,
-    meter_provider,
-    otel_tracer,
-    set_span_failure_kind,
-)
+from engine.otel import otlp_providers
 from protocol.requests import ToolReply
 
 REHEARSAL = "rehearsal"
@@ -56,7 +50,7 @@ def model_call_span(
     if request.temperature is not None:
         attributes["gen_ai.request.temperature"] = request.temperature
     began = time.perf_counter()
-    with otel_tracer().start_as_current_span(
+    with otlp_providers.otel_tracer().start_as_current_span(
         f"chat {request.model}",
         kind=SpanKind.CLIENT,
         attributes=attributes,
@@ -88,8 +82,8 @@ def model_call_span(
         try:
             yield record_reply
         except BaseException as error:
-            common["error.type"] = failure_kind(error)
-            set_span_failure_kind(span, failure_kind(error))
+            common["error.type"] = otlp_providers.failure_kind(error)
+            otlp_providers.set_span_failure_kind(span, otlp_providers.failure_kind(error))
             raise
         finally:
             _model_call_duration_histogram().record(time.perf_counter() - began, common)
@@ -98,8 +92,8 @@ def model_call_span(
 @cache
 def _model_call_token_histogram() -> Histogram:
     return (
-        meter_provider()
-        .get_meter(SCOPE)
+        otlp_providers.meter_provider()
+        .get_meter(otlp_providers.SCOPE)
         .create_histogram(
             "gen_ai.client.token.usage",
             unit="{token}",
@@ -112,8 +106,8 @@ def _model_call_token_histogram() -> Histogram:
 @cache
 def _model_call_duration_histogram() -> Histogram:
     return (
-        meter_provider()
-        .get_meter(SCOPE)
+        otlp_providers.meter_provider()
+        .get_meter(otlp_providers.SCOPE)
         .create_histogram(
             "gen_ai.client.operation.duration",
             unit="s",
@@ -133,7 +127,7 @@ class StepSpans(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         info = activity.info()
         place: dict[str, str | int] = {"longhaul.job": info.workflow_id or ""}
-        with otel_tracer().start_as_current_span(
+        with otlp_providers.otel_tracer().start_as_current_span(
             info.activity_type,
             attributes={**place, "longhaul.attempt": info.attempt},
             record_exception=False,
@@ -143,10 +137,10 @@ class StepSpans(ActivityInboundInterceptor):
             try:
                 result = await self.next.execute_activity(input)
             except BaseException as error:
-                set_span_failure_kind(span, failure_kind(error))
+                otlp_providers.set_span_failure_kind(span, otlp_providers.failure_kind(error))
                 raise
             if isinstance(result, ToolReply) and not result.ok and not result.asks:
-                set_span_failure_kind(span, NOT_DONE if result.guard else FAILED)
+                otlp_providers.set_span_failure_kind(span, NOT_DONE if result.guard else FAILED)
             return result
 
 

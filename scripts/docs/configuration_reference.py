@@ -14,6 +14,7 @@ from config.agent_files import agent_names, load_agent
 from config.editor_schemas import EXTENDS
 from config.layers import SHIPPED
 from config.schema.agent import AgentFile
+from config.schema.config_data import ConfigData, field_texts
 from config.schema.guards import FieldMatch, Guard, Match
 from config.schema.model_settings import ModelConfig
 from protocol.stuck_thresholds import PatternThresholds
@@ -41,7 +42,7 @@ def guard_keys_reference_table() -> str:
     return "\n".join(
         line
         for title, kind in parts.items()
-        for line in [f"### {title}", "", *markdown_table(KEY, _key_rows(kind.model_fields, {})), ""]
+        for line in [f"### {title}", "", *markdown_table(KEY, _key_rows(_fields(kind), {})), ""]
     )
 
 
@@ -76,7 +77,7 @@ def _section_tables(
         defaults: Its values in `defaults.yaml`.
         told: Earlier tables by heading, none of which is repeated.
     """
-    fields = section.model_fields
+    fields = _fields(section)
     rows = _key_rows(
         {key: field for key, field in fields.items() if not _section_of_key(field)}, defaults
     )
@@ -100,6 +101,14 @@ def _section_tables(
                 lines += _section_introduction(field, defaults.get(key))
             lines += _section_tables(f"{inner}{suffix}", kind, below, described)
     return lines if name else [f"### {heading}", "", *lines]
+
+
+def _fields(section: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a section, with their descriptions."""
+    texts = field_texts(section) if issubclass(section, ConfigData) else {}
+    for name, text in texts.items():
+        section.model_fields[name].description = text
+    return section.model_fields
 
 
 def _same_keys_heading(rows: list[Row], described: dict[str, list[Row]]) -> str:

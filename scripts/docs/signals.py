@@ -5,7 +5,7 @@ import json
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from config.editor_schemas import OF_PROJECTS
+from config.schema.config_data import field_texts
 from protocol.job_record import JobRecord
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
@@ -48,7 +48,7 @@ def start_keys() -> str:
 
 def project_start_keys() -> str:
     """Describe the keys of a project's input."""
-    return _signal_table(ProjectStart, OF_PROJECTS)
+    return _signal_table(ProjectStart, field_texts(ProjectStart))
 
 
 def signals() -> str:

@@ -25,8 +25,8 @@ from tests.workflows.short import Short, close, job
 from tests.workflows.team import Team, project, write
 from tests.workflows.test_project_children import assembled
 from workflows.project import Project
-from workflows.projects.project_retries import ProjectRetries
 from workflows.projects.project_steps import ProjectSteps
+from workflows.projects.project_waits import ProjectRetries
 from workflows.runtime.activity_failures import StepFailed
 from workflows.runtime.continuation import Continuation
 

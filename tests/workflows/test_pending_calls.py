@@ -6,7 +6,7 @@ from protocol.job_record import JobRecord
 from protocol.payloads import ReceivedSignal
 from protocol.requests import Pending
 from tests.workflows.records import record
-from workflows.jobs import pending_calls, questions
+from workflows.jobs import questions
 
 NOW = 1_800_000_000.0
 SIZE = Pending(key="k", server="tea", asks="size", question="How much?")
@@ -15,11 +15,11 @@ SIZE = Pending(key="k", server="tea", asks="size", question="How much?")
 def answered(text: str) -> JobRecord:
     """A job whose person has answered the server, which does not have the answer yet."""
     job = record(commit="0123456789abcdef")
-    pending_calls.note_pending_progress(job, SIZE, NOW)
-    job.waiting = pending_calls.pending_call_wait(job, "job", NOW)
+    questions.note_pending_progress(job, SIZE, NOW)
+    job.waiting = questions.pending_call_wait(job, "job", NOW)
     signal = ReceivedSignal(signal="answer", payload={"text": text})
     questions.take_question_answer(job, signal, NOW)
-    assert pending_calls.pending_call_wait(job, "job", NOW) is None
+    assert questions.pending_call_wait(job, "job", NOW) is None
     return job
 
 
@@ -30,8 +30,8 @@ def learned(job: JobRecord) -> list[tuple[str, str]]:
 def test_an_answer_that_does_not_fit_is_not_learned_from() -> None:
     job = answered("huge")
     again = SIZE.model_copy(update={"question": "How much? ('huge' does not fit.)"})
-    pending_calls.note_pending_progress(job, again, NOW)
-    pending_calls.clear_pending_call(job)
+    questions.note_pending_progress(job, again, NOW)
+    questions.clear_pending_call(job)
     assert learned(job) == []
 
 
@@ -48,6 +48,6 @@ def test_an_answer_that_does_not_fit_is_not_learned_from() -> None:
 def test_an_answer_that_the_server_has_is_learned_from(latest: Pending | None) -> None:
     job = answered("large")
     if latest:
-        pending_calls.note_pending_progress(job, latest, NOW)
-    pending_calls.clear_pending_call(job)
+        questions.note_pending_progress(job, latest, NOW)
+    questions.clear_pending_call(job)
     assert learned(job) == [("The MCP server tea asked: How much?", "large")]

@@ -21,10 +21,10 @@ from workflows.project import Project
 from workflows.projects.project_children import ProjectChildren, await_project_child
 from workflows.projects.project_display import ProjectDisplay
 from workflows.projects.project_end import ProjectEnd
-from workflows.projects.project_retries import ProjectRetries
 from workflows.projects.project_settlement import ProjectSettlement
 from workflows.projects.project_signals import ProjectSignals
 from workflows.projects.project_steps import ProjectSteps
+from workflows.projects.project_waits import ProjectRetries
 from workflows.rules.forms import FORMS
 from workflows.runtime.activity_calls import GONE
 from workflows.runtime.activity_failures import StepFailed

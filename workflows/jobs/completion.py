@@ -97,7 +97,7 @@ class Completion:
     async def _send_back(self, review: Review, call: Call, route: ToolRoute) -> None:
         job, why = self._job, SENT_BACK.format(findings=review.findings)
         # The review has a limit of its own, after which the job ends with what is unmet named.
-        job.course = course.course_without_completion_refusals(job.course)
+        job.course = job.course.model_copy(update={"completion_refusals": 0})
         await self._refuse_completion(call, route, "review", why)
         job.drop_review()
         job.review_rejections += 1

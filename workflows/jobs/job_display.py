@@ -25,15 +25,10 @@ from workflows.rules.notification_drafts import (
     limit_notifications,
     waiting_notification,
 )
+from workflows.runtime import web_display
 from workflows.runtime.continuation import Continuation
 from workflows.runtime.inbox import Inbox
 from workflows.runtime.notification_delivery import begin_notifications
-from workflows.runtime.web_display import (
-    WebDisplay,
-    outline_markdown,
-    search_attributes,
-    status_memo,
-)
 
 MOST_STATE = 460
 MOST_KNOWN = 64
@@ -48,7 +43,7 @@ class JobDisplay:
         self._job = job
         self._steps = steps
         self._inbox = inbox
-        self._web = WebDisplay(continuation)
+        self._web = web_display.WebDisplay(continuation)
         self.last_report: ChildReport | None = None
         """The last report to the project."""
 
@@ -67,7 +62,7 @@ class JobDisplay:
             # Whether it is accepted, its project says.
             memo["met"] = "handed over"
         model = {MODEL: job.model[:100]}
-        attributes = search_attributes(memo, job.search_attributes, **model)
+        attributes = web_display.search_attributes(memo, job.search_attributes, **model)
         spent = job.usage.spend
         figures = spend_memo(spent, job.day, spent - job.spent_before)
         self._web.update(outline, memo, attributes, figures)
@@ -115,7 +110,7 @@ def preparing_job_memo(known: dict[str, str], word: str, state: str) -> dict[str
 def preparing_job_markdown(waiting: WaitState, notices: list[Notice]) -> str:
     """Return Temporal Web's current details of a start that waits."""
     status = JobStatus(status="waiting", waiting=waiting, title="Not begun")
-    return outline_markdown(job_outline(status, notices[::-1]))
+    return web_display.outline_markdown(job_outline(status, notices[::-1]))
 
 
 def job_memo(status: JobStatus, outline: Outline) -> dict[str, str]:
@@ -123,7 +118,7 @@ def job_memo(status: JobStatus, outline: Outline) -> dict[str, str]:
     phase, (done, total) = status.phase, outline.progress
     assert phase
     state = f"phase {phase.number} ({phase.kind}) {phase.name}, {done}/{total} todos"
-    memo = {**status_memo(status, state), "phase": f"{phase.number} {phase.kind}"}
+    memo = {**web_display.status_memo(status, state), "phase": f"{phase.number} {phase.kind}"}
     if (result := status.result) and result.statements:
         memo |= {"met": result.contract_line, "state": f"{result.ending_line}; {state}"}
     return memo

@@ -6,52 +6,13 @@ from typing import Any
 
 from temporalio import workflow
 
-from protocol.endings import (
-    CloseReply,
-    CloseRequest,
-    EndingRequest,
-    EndingVerdict,
-    FactsRequest,
-    GateFactsReply,
-    GuardPoint,
-    JudgeReply,
-    JudgeRequest,
-    Outcome,
-    ReflectReply,
-    ReflectRequest,
-    ReviewReply,
-    ReviewRequest,
-    TransitionReply,
-    TransitionRequest,
-)
+from protocol import endings, requests
+from protocol.data_model import Data
 from protocol.helpers import DELEGATE, Helper, HelperReply, HelperRequest
 from protocol.job_record import JobRecord
 from protocol.job_state import Remark
 from protocol.prepare_requests import PrepareReply, PrepareRequest, SetModelReply, SetModelRequest
 from protocol.publishing import BranchResult, PublishRequest
-from protocol.requests import (
-    Call,
-    CheckApprovalReply,
-    CheckApprovalRequest,
-    CompactReply,
-    CompactRequest,
-    FolderReply,
-    ImportReply,
-    JobPosition,
-    ModelReply,
-    ModelRequest,
-    RecoverReply,
-    RecoverRequest,
-    RefusedBy,
-    RemarksReply,
-    RemarksRequest,
-    ShowCallReply,
-    ShowCallRequest,
-    TakeFolderRequest,
-    ToolReply,
-    ToolRequest,
-    WriteErrorRequest,
-)
 from protocol.short_text import count_noun
 from protocol.tools import ToolRoute
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
@@ -66,6 +27,7 @@ from workflows.runtime.activity_calls import (
     position_request_fields,
 )
 from workflows.runtime.activity_failures import StepFailed
+from workflows.runtime.activity_table import R
 
 
 class JobSteps(ActivityCalls):
@@ -78,8 +40,8 @@ class JobSteps(ActivityCalls):
         seconds = table.FETCH_SECONDS if request.repository else 0
         return await self.run_activity(table.PREPARE, request, what, seconds=seconds)
 
-    async def model_call(self, job: JobRecord) -> ModelReply:
-        request = ModelRequest(**{**position_request_fields(job), "step": job.step + 1})
+    async def model_call(self, job: JobRecord) -> requests.ModelReply:
+        request = requests.ModelRequest(**{**position_request_fields(job), "step": job.step + 1})
         parts = (job.person_edits, job.next_correction, budget.limits_running_low(job))
         if text := "\n".join(filter(None, parts)):
             request.correction = text
@@ -89,12 +51,8 @@ class JobSteps(ActivityCalls):
             request.must_call = True
         if compaction.is_compaction_exhausted(job):
             request.compaction_exhausted = True
-        return await self.run_activity(
-            table.MODEL_CALL,
-            request,
-            activity_summary(job, "model call"),
-            seconds=table.model_activity_seconds(job),
-        )
+        seconds = table.model_activity_seconds(job)
+        return await self._run_step(job, table.MODEL_CALL, request, "model call", seconds)
 
     async def ask_helper(self, job: JobRecord, helper: Helper, *, last: bool) -> HelperReply:
         """Request one reply of a helper."""
@@ -104,38 +62,30 @@ class JobSteps(ActivityCalls):
         request.tree = helper.tree
         if last:
             request.last = True
-        place = helper.call - job.next_call + 1
-        return await self.run_activity(
-            table.ASK_HELPER,
-            request,
-            activity_summary(job, f"helper {place}, call {helper.replies + 1}"),
-            seconds=job.limits.model_seconds + table.TEN_MINUTES,
-        )
+        what = f"helper {helper.call - job.next_call + 1}, call {helper.replies + 1}"
+        seconds = job.limits.model_seconds + table.TEN_MINUTES
+        return await self._run_step(job, table.ASK_HELPER, request, what, seconds)
 
-    async def compact_context(self, job: JobRecord, *, hard: bool = False) -> CompactReply:
+    async def compact_context(self, job: JobRecord, *, hard: bool = False) -> requests.CompactReply:
         """Compact the context; `hard` if the endpoint said that it is too long."""
         limit = job.context_limit
-        request = CompactRequest(**position_request_fields(job), limit=limit)
+        request = requests.CompactRequest(**position_request_fields(job), limit=limit)
         if hard:
             request.hard, request.limit = True, min(limit, job.context)
-        return await self.run_activity(
-            table.COMPACT,
-            request,
-            activity_summary(job, f"compact {job.context:,} tokens"),
-            seconds=table.model_activity_seconds(job, 2),
-        )
+        what, seconds = f"compact {job.context:,} tokens", table.model_activity_seconds(job, 2)
+        return await self._run_step(job, table.COMPACT, request, what, seconds)
 
     async def call_tool(
         self,
         job: JobRecord,
-        call: Call,
+        call: requests.Call,
         route: ToolRoute,
         refusal: str | None = None,
         answer: str | None = None,
         *,
-        refused_by: RefusedBy = "",
+        refused_by: requests.RefusedBy = "",
         approved: bool = False,
-    ) -> ToolReply:
+    ) -> requests.ToolReply:
         """Run one tool call, or record its refusal or answer."""
         request = self._tool_request(job, refusal, refused_by)
         if approved:
@@ -161,7 +111,7 @@ class JobSteps(ActivityCalls):
                 request.guards_passed = True
         summary = activity_summary(job, f"{call.line} refused" if refusal else call.line)
         attempts = job.limits.tool_attempts
-        tool = table.Activity(call.tool, ToolReply, attempts, route.seconds, is_tool=True)
+        tool = table.Activity(call.tool, requests.ToolReply, attempts, route.seconds, is_tool=True)
         run = self.run_local_activity if route.local or refusal else self.run_activity
         return await run(tool, request, summary)
 
@@ -173,12 +123,10 @@ class JobSteps(ActivityCalls):
         request = self._tool_request(job, None)
         request.pending, request.gives_up, request.guards_passed = job.pending, True, True
         with suppress(StepFailed):
-            tool = table.Activity(route.name, ToolReply, 1, route.seconds)
-            await self.run_activity(
-                tool, request, activity_summary(job, f"{route.name} is given up")
-            )
+            tool = table.Activity(route.name, requests.ToolReply, 1, route.seconds)
+            await self._run_step(job, tool, request, f"{route.name} is given up")
 
-    def begin_timer(self, call: Call) -> WaitTimer:
+    def begin_timer(self, call: requests.Call) -> WaitTimer:
         """Return when a call of `wait` that begins now ends."""
         now = workflow.time()
         ends = now + (call.seconds or 0)
@@ -207,34 +155,30 @@ class JobSteps(ActivityCalls):
         return over
 
     async def deny_call(
-        self, job: JobRecord, call: Call, refusal: str, refused_by: RefusedBy
-    ) -> ToolReply:
+        self, job: JobRecord, call: requests.Call, refusal: str, refused_by: requests.RefusedBy
+    ) -> requests.ToolReply:
         """Answer a call that no activity may run."""
         request = self._tool_request(job, refusal, refused_by)
         summary = activity_summary(job, f"{call.line} denied")
-        denial = table.Activity("deny_call", ToolReply, job.limits.tool_attempts, 10)
+        denial = table.Activity("deny_call", requests.ToolReply, job.limits.tool_attempts, 10)
         return await self.run_local_activity(denial, request, summary)
 
-    async def show_call(self, job: JobRecord) -> ShowCallReply:
-        request = ShowCallRequest(**position_request_fields(job), call=job.next_call)
-        return await self.run_activity(
-            table.SHOW_CALL, request, activity_summary(job, "ask a person")
-        )
+    async def show_call(self, job: JobRecord) -> requests.ShowCallReply:
+        request = requests.ShowCallRequest(**position_request_fields(job), call=job.next_call)
+        return await self._run_step(job, table.SHOW_CALL, request, "ask a person")
 
     async def check_approval(
         self, job: JobRecord, tool: str, statement: str, signature: str
-    ) -> CheckApprovalReply:
+    ) -> requests.CheckApprovalReply:
         """Return who signed an approval, or why the signature approves nothing."""
-        request = CheckApprovalRequest(
+        request = requests.CheckApprovalRequest(
             **position_request_fields(job),
             tool=tool,
             statement=statement,
             signature=signature,
             starter=job.starter,
         )
-        return await self.run_activity(
-            table.CHECK_APPROVAL, request, activity_summary(job, "check a signature")
-        )
+        return await self._run_step(job, table.CHECK_APPROVAL, request, "check a signature")
 
     async def store_traces(self, job: JobRecord, handed: list[Trace]) -> StoreTracesReply:
         """Store the job's traces; the store takes each once."""
@@ -245,48 +189,41 @@ class JobSteps(ActivityCalls):
             project=job.project,
             traces=handed,
         )
-        return await self.run_activity(
-            table.STORE_TRACES,
-            request,
-            activity_summary(job, count_noun(len(handed), "trace")),
-        )
+        what = count_noun(len(handed), "trace")
+        return await self._run_step(job, table.STORE_TRACES, request, what)
 
     async def keep_remarks(
         self, job: JobRecord, remarks: list[Remark], items: list[str]
-    ) -> RemarksReply:
+    ) -> requests.RemarksReply:
         """Write people's remarks into the job's instructions."""
-        request = RemarksRequest(**position_request_fields(job), remarks=remarks, items=items)
-        return await self.run_activity(
-            table.KEEP_REMARKS, request, activity_summary(job, "a person speaks")
+        request = requests.RemarksRequest(
+            **position_request_fields(job), remarks=remarks, items=items
         )
+        return await self._run_step(job, table.KEEP_REMARKS, request, "a person speaks")
 
-    async def find_checkpoint(self, job: JobRecord) -> RecoverReply:
+    async def find_checkpoint(self, job: JobRecord) -> requests.RecoverReply:
         candidates = [*job.recent_checkpoints[::-1], *list(job.phases.values())[::-1]]
-        request = RecoverRequest(**checkpoint_request_fields(job), candidates=candidates)
+        request = requests.RecoverRequest(**checkpoint_request_fields(job), candidates=candidates)
         return await self.run_activity(table.FIND_CHECKPOINT, request, "look for a checkpoint")
 
-    async def show_folder(self, job: JobRecord) -> FolderReply:
-        return await self.run_activity(
-            table.SHOW_FOLDER, JobPosition(**position_request_fields(job)), "show the folder"
-        )
+    async def show_folder(self, job: JobRecord) -> requests.FolderReply:
+        request = requests.JobPosition(**position_request_fields(job))
+        return await self.run_activity(table.SHOW_FOLDER, request, "show the folder")
 
-    async def take_folder(self, job: JobRecord, by: str) -> ImportReply:
-        request = TakeFolderRequest(**position_request_fields(job), by=by)
+    async def take_folder(self, job: JobRecord, by: str) -> requests.ImportReply:
+        request = requests.TakeFolderRequest(**position_request_fields(job), by=by)
         return await self.run_activity(table.TAKE_FOLDER, request, "take the folder")
 
     async def set_model(self, job: JobRecord, settings: dict[str, Any]) -> SetModelReply:
-        return await self.run_activity(
-            table.SET_MODEL,
-            SetModelRequest(**position_request_fields(job), set=settings),
-            activity_summary(job, "settings of the model"),
-        )
+        request = SetModelRequest(**position_request_fields(job), set=settings)
+        return await self._run_step(job, table.SET_MODEL, request, "settings of the model")
 
     async def write_error(
         self, job: JobRecord, waiting: WaitState, failed: StepFailed | None = None
     ) -> None:
         """Leave details in `errors/` for people; failure does not matter."""
         waiting = waiting.of_job(job.id)
-        request = WriteErrorRequest(
+        request = requests.WriteErrorRequest(
             **position_request_fields(job), text=f"{waiting.message}\n\n{waiting.remedy}\n"
         )
         if job.next_call < len(job.calls):
@@ -294,14 +231,17 @@ class JobSteps(ActivityCalls):
         if failed:
             request.cause = "\n".join(failed.causes)
         with suppress(StepFailed):
-            await self.run_activity(
-                table.WRITE_ERROR, request, activity_summary(job, "note the error")
-            )
+            await self._run_step(job, table.WRITE_ERROR, request, "note the error")
+
+    async def _run_step(
+        self, job: JobRecord, row: table.Activity[R], request: Data, what: str, seconds: int = 0
+    ) -> R:
+        return await self.run_activity(row, request, activity_summary(job, what), seconds=seconds)
 
     def _tool_request(
-        self, job: JobRecord, refusal: str | None, refused_by: RefusedBy = ""
-    ) -> ToolRequest:
-        request = ToolRequest(**position_request_fields(job), call=job.next_call)
+        self, job: JobRecord, refusal: str | None, refused_by: requests.RefusedBy = ""
+    ) -> requests.ToolRequest:
+        request = requests.ToolRequest(**position_request_fields(job), call=job.next_call)
         if refusal:
             request.refusal, request.refused_by = refusal[:2000], refused_by or "gate"
         elif job.bypasses:
@@ -310,8 +250,8 @@ class JobSteps(ActivityCalls):
 
     # Ends of phases and jobs
 
-    async def read_gate_facts(self, job: JobRecord) -> GateFactsReply:
-        request = FactsRequest(**position_request_fields(job))
+    async def read_gate_facts(self, job: JobRecord) -> endings.GateFactsReply:
+        request = endings.FactsRequest(**position_request_fields(job))
         ends_job = False
         if job.next_call < len(job.calls):
             request.call = job.next_call
@@ -327,13 +267,13 @@ class JobSteps(ActivityCalls):
         self,
         job: JobRecord,
         route: ToolRoute,
-        points: list[GuardPoint],
+        points: list[endings.GuardPoint],
         *,
         approved: bool = False,
         push_approved: bool = False,
-    ) -> EndingVerdict:
+    ) -> endings.EndingVerdict:
         """Ask the guards of the current call, which the workflow acts on."""
-        request = EndingRequest(
+        request = endings.EndingRequest(
             **position_request_fields(job),
             points=points,
             approved=approved,
@@ -353,20 +293,22 @@ class JobSteps(ActivityCalls):
             attempts=job.limits.tool_attempts,
         )
 
-    async def run_transition(self, job: JobRecord, request: TransitionRequest) -> TransitionReply:
-        summary = activity_summary(
-            job, f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
-        )
-        return await self.run_activity(table.TRANSITION, request, summary)
+    async def run_transition(
+        self, job: JobRecord, request: endings.TransitionRequest
+    ) -> endings.TransitionReply:
+        what = f"{request.outcome}; phase {request.number} ({request.purpose}) begins"
+        return await self._run_step(job, table.TRANSITION, request, what)
 
-    async def close_job(self, job: JobRecord, outcome: Outcome, **details: Any) -> CloseReply:
+    async def close_job(
+        self, job: JobRecord, outcome: endings.Outcome, **details: Any
+    ) -> endings.CloseReply:
         if job.has_repository:
             details["starts"] = job_phase_starts(job)
         used = job.usage.model_copy()
         if "call" in details:
             # The call that ends the job is part of the result, which is written before it counts.
             used.tool_calls += 1
-        request = CloseRequest(
+        request = endings.CloseRequest(
             **position_request_fields(job),
             status=outcome,
             acts=acts.acts_in_phase(job),
@@ -375,8 +317,7 @@ class JobSteps(ActivityCalls):
             usage=used,
             **details,
         )
-        summary = activity_summary(job, f"job {outcome}")
-        return await self.run_activity(table.CLOSE_JOB, request, summary)
+        return await self._run_step(job, table.CLOSE_JOB, request, f"job {outcome}")
 
     async def publish_branch(self, job: JobRecord, call: int) -> BranchResult:
         """Push the job's work as a branch, once."""
@@ -386,29 +327,23 @@ class JobSteps(ActivityCalls):
             publish=job.publish,
             starts=job_phase_starts(job),
         )
-        return await self.run_activity(
-            table.PUBLISH_BRANCH, request, activity_summary(job, "publish")
-        )
+        return await self._run_step(job, table.PUBLISH_BRANCH, request, "publish")
 
     async def reflect_on_failure(
         self, job: JobRecord, issue: str, call: int | None, *, has_findings: bool
-    ) -> ReflectReply:
+    ) -> endings.ReflectReply:
         """Reflect on a failed attempt; failure does not hold up the job."""
-        request = ReflectRequest(**position_request_fields(job), issue=issue[:2000])
+        request = endings.ReflectRequest(**position_request_fields(job), issue=issue[:2000])
         if has_findings:
             request.has_findings = True
         if call is not None:
             request.call = call
-        return await self.run_activity(
-            table.REFLECT,
-            request,
-            activity_summary(job, "reflection"),
-            seconds=table.model_activity_seconds(job, 2),
-        )
+        seconds = table.model_activity_seconds(job, 2)
+        return await self._run_step(job, table.REFLECT, request, "reflection", seconds)
 
-    async def review_job(self, job: JobRecord, number: int, *, last: bool) -> ReviewReply:
+    async def review_job(self, job: JobRecord, number: int, *, last: bool) -> endings.ReviewReply:
         """Request one reply of the reviewer."""
-        request = ReviewRequest(
+        request = endings.ReviewRequest(
             **position_request_fields(job),
             call=job.next_call,
             number=number,
@@ -416,23 +351,17 @@ class JobSteps(ActivityCalls):
         )
         if last:
             request.last = True
-        return await self.run_activity(
-            table.REVIEW_JOB,
-            request,
-            activity_summary(job, f"review call {number + 1}"),
-            seconds=table.model_activity_seconds(job),
-        )
+        what, seconds = f"review call {number + 1}", table.model_activity_seconds(job)
+        return await self._run_step(job, table.REVIEW_JOB, request, what, seconds)
 
-    async def judge_phase(self, job: JobRecord) -> JudgeReply:
+    async def judge_phase(self, job: JobRecord) -> endings.JudgeReply:
         """Ask the judge about the phase that the current call would end."""
         since = job.phases[job.state.phase.number]
-        request = JudgeRequest(**position_request_fields(job), call=job.next_call, since=since)
-        return await self.run_activity(
-            table.JUDGE_PHASE,
-            request,
-            activity_summary(job, "judge"),
-            seconds=table.model_activity_seconds(job) + 30,
+        request = endings.JudgeRequest(
+            **position_request_fields(job), call=job.next_call, since=since
         )
+        seconds = table.model_activity_seconds(job) + 30
+        return await self._run_step(job, table.JUDGE_PHASE, request, "judge", seconds)
 
 
 def job_phase_starts(job: JobRecord) -> list[str]:

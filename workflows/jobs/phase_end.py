@@ -1,18 +1,22 @@
 """The end of a phase: its gate, its guards, its judge, and the transition to the next phase."""
 
+from protocol.job_record import Judgement
 from protocol.requests import Call
 from protocol.tools import ToolRoute
 from workflows.jobs import guard_outcomes
 from workflows.jobs.contract_approval import ContractApproval
-from workflows.jobs.phase_judge import PhaseJudge
 from workflows.jobs.phase_transition import PhaseTransition
 from workflows.jobs.tool_calls import ToolCalls
-from workflows.rules import approved_contract, gates
+from workflows.rules import approved_contract, gates, reservations
+from workflows.runtime import wait_states
 
 NOT_OVER = (
     "The next list is handed over, and this phase is not over yet: {failed}. See to that, then "
     "call todo_complete."
 )
+JUDGE = "judge"
+"""A model that may refuse the end of a phase whose gate has passed."""
+ENDING = "the end of the phase"
 BY_CALL = "The next list is handed over. Call todo_complete for what is still open here."
 
 
@@ -24,7 +28,6 @@ class PhaseEnd:
         self._steps = tool_calls.steps
         self._calls = tool_calls
         self._notice = tool_calls.notice
-        self._judge = PhaseJudge(tool_calls)
         self._contract = ContractApproval(tool_calls)
         self._transition = transition
 
@@ -44,11 +47,49 @@ class PhaseEnd:
         if await self._calls.refused_by_guards(call, route, ["todo_complete", "phase_end"]):
             return
         with guard_outcomes.restoring_guard_bypasses(job, before):
-            if await self._judge.refuses_end(call, route):
+            if await self._judge_refuses_end(call, route):
                 return
             await self._transition.run_transition(
                 outcome.purpose, call=job.next_call, completes=list(outcome.completes)
             )
+
+    async def _judge_refuses_end(self, call: Call, route: ToolRoute) -> bool:
+        """Return whether the phase stays open: the judge refused, or the budget allows no judging.
+
+        The judge, if one is configured, is asked once per checkpoint.
+        """
+        job, limits = self._job, self._job.limits.judge
+        if limits is None or job.state.phase.kind not in limits.phases:
+            return False
+        judgement = job.judgement
+        if judgement is None or judgement.commit != job.commit:
+            judgement = job.judgement = Judgement(commit=job.commit)
+        if not judgement.decided:
+            if self._calls.park_without_room(reservations.judge_call_reservation(job)):
+                return True
+            judgement = job.judgement = await self._ask_judge()
+        if not judgement.refusal:
+            return False
+        refusal = f"Refused by the judge: {judgement.refusal}"
+        if await self._calls.run_call(call, route, refusal, refused_by="judge"):
+            job.judgement = None
+            job.judge_refusals += 1
+            if job.judge_refusals >= limits.attempts:
+                job.waiting = wait_states.judge_wait(judgement.refusal)
+        return True
+
+    async def _ask_judge(self) -> Judgement:
+        job = self._job
+        judged = await self._steps.judge_phase(job)
+        job.advance_to(judged.commit, judged.at)
+        job.add_usage(judged.usage)
+        refusal = judged.finding
+        if refusal and JUDGE in job.bypasses:
+            self._notice(guard_outcomes.use_guard_bypass(job, JUDGE, ENDING))
+            refusal = ""
+        elif refusal:
+            self._notice(guard_outcomes.record_guard_refusal(job, JUDGE, ENDING, refusal))
+        return Judgement(commit=job.commit, decided=True, refusal=refusal)
 
     async def end_handed_over_phase(self) -> None:
         """End a strategic phase after the reply in which all of it is done or seen to be done.
@@ -99,7 +140,7 @@ class PhaseEnd:
             job.bypasses = before
             job.add_correction(BY_CALL)
             return True
-        for line in guard_outcomes.apply_guard_outcome(job, ending, "the end of the phase"):
+        for line in guard_outcomes.apply_guard_outcome(job, ending, ENDING):
             self._notice(line)
         waiting = guard_outcomes.count_undecided_votes(job, ending, "todo_complete")
         if waiting:

@@ -1,18 +1,21 @@
-"""Questions to people and their answers: pure functions of the job's record.
+"""Questions to people, of the agent and of MCP servers: pure functions of the job's record.
 
 A call that needs a person stays current until the person has decided; then it is answered, run or
 refused like any other. The open question is in the record, so pause, continue-as-new and a crash
 keep it. Whatever ends the current reply (a rewind, a lost checkpoint) drops it.
+
+So does a call that its MCP server has not finished: either the server asks a question, which a
+person answers like one of the agent's, or it runs a task, and a timer runs until the next poll.
 """
 
 from datetime import UTC, datetime
 
 from protocol.job_record import JobRecord, Question
 from protocol.payloads import ReceivedSignal
-from protocol.requests import ShowCallReply
+from protocol.requests import Pending, ShowCallReply
 from protocol.short_text import one_line, shell_quoted
 from protocol.trace_requests import CLARIFICATION
-from protocol.waiting import WaitReason, WaitState
+from protocol.waiting import WaitReason, WaitState, WaitTimer
 from workflows.jobs.approvals import SHOWN, current_approval, decide_approval, expire_approval
 from workflows.runtime import trace_notes
 
@@ -161,3 +164,60 @@ def answer_id_mismatch_reason(kind: str, sent_id: str | None, open_id: str | Non
     if sent_id not in (None, open_id):
         return f"no {kind} {sent_id[:40]!r} is open; the open one is {open_id!r}"
     return ""
+
+
+def note_pending_progress(job: JobRecord, latest: Pending, now: float) -> None:
+    """Record the progress of the call at hand."""
+    before, question = job.pending, job.clarification.pending
+    job.pending = latest
+    job.timer = None if latest.question else WaitTimer(started=now, ends=now + latest.seconds)
+    if question is None:
+        return
+    if before and latest.question and latest.turn == before.turn:
+        # Another question of the same turn, or an unanswered one: the deadline stays.
+        if latest.asks == before.asks:
+            question.untraced = None  # The answer did not fit, so nobody should learn from it.
+        note_answer_trace(job, question)
+        question.id = f"{job.question_id}-{job.clarification.used}.{len(latest.answers)}"
+        question.question, question.default = latest.question, latest.default
+        question.answer = None if now < question.until else ""
+    else:
+        _resolve_pending_call(job)
+
+
+def clear_pending_call(job: JobRecord) -> None:
+    """Clear the pending state once the call at hand is recorded."""
+    if job.pending:
+        job.pending = job.timer = None
+        _resolve_pending_call(job)
+
+
+def pending_call_wait(job: JobRecord, job_id: str, now: float) -> WaitState | None:
+    """Return the wait for a person's answer to the server; None when the call can continue.
+
+    When the job may ask no more questions, the server gets an empty answer at once.
+    """
+    pending, clarification = job.pending, job.clarification
+    if pending is None or not pending.question:
+        return None
+    if clarification.pending is None and clarification.used < job.limits.clarifications:
+        clarification.used += 1
+        clarification.pending = Question(
+            id=f"{job.question_id}-{clarification.used}",
+            question=pending.question,
+            default=pending.default,
+            until=int(now + job.limits.clarification_hours * 3600 + 0.5),
+            server=pending.server,
+        )
+    question = clarification.pending
+    if question and question.answer is None:
+        return waiting_for_answer(question, job_id)
+    job.pending = pending.model_copy(update={"answer": question.answer if question else ""})
+    return None
+
+
+def _resolve_pending_call(job: JobRecord) -> None:
+    if question := job.clarification.pending:
+        note_answer_trace(job, question)
+        job.clarification.pending = None
+        job.clarification.resolved += 1

@@ -7,51 +7,42 @@ what makes it succeed, so it is given up. A retry whose reply is coming in is no
 
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import timedelta
+from dataclasses import dataclass, field
 from typing import Any
 
-from temporalio import workflow
-from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, FailureError
-from temporalio.workflow import ActivityCancellationType
 
 from protocol.failure_details import helps_detail
 from protocol.job_record import JobRecord
-from protocol.requests import RetriedCall, WatchRetriesRequest
+from protocol.requests import WatchRetriesRequest
 from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows.rules import endpoint_remedies
 from workflows.runtime import wait_states
-from workflows.runtime.activity_calls import HEARTBEAT, ActivityCalls
+from workflows.runtime.activity_calls import ActivityCalls, run_watch
 from workflows.runtime.activity_failures import StepFailed
 from workflows.runtime.activity_table import WATCH_RETRIES
 from workflows.runtime.inbox import Inbox
 
 
+@dataclass
 class RetryWatch:
     """Watches one step of a job."""
 
-    def __init__(
-        self,
-        job: JobRecord,
-        calls: ActivityCalls,
-        inbox: Inbox,
-        hold: Callable[[], Coroutine[Any, Any, bool]],
-    ) -> None:
-        self._job = job
-        self._calls = calls
-        self._inbox = inbox
-        self.hold = hold
-        self.waiting: WaitState | None = None
-        """How the job waits for the endpoint of the step; None if that is not known to fail."""
-        self.unfinished: dict[str, Usage] = {}
-        """What replies that broke off have used in failed attempts, by activity id."""
+    job: JobRecord
+    calls: ActivityCalls
+    inbox: Inbox
+    hold: Callable[[], Coroutine[Any, Any, bool]]
+    waiting: WaitState | None = None
+    """How the job waits for the endpoint of the step; None if that is not known to fail."""
+    unfinished: dict[str, Usage] = field(default_factory=dict)
+    """What replies that broke off have used in failed attempts, by activity id."""
 
     @property
     def is_due(self) -> bool:
         """Whether a pause or a resume comes during a call that outlasts failures."""
-        return bool(self._calls.outlasting) and (
-            self._job.pausing is not None or self._inbox.has_halt()
+        return bool(self.calls.outlasting) and (
+            self.job.pausing is not None or self.inbox.has_halt()
         )
 
     @property
@@ -62,32 +53,18 @@ class RetryWatch:
     @property
     def may_hold(self) -> bool:
         """Whether a pause comes."""
-        return any(received.signal == "pause" for received in self._inbox.signals)
+        return any(received.signal == "pause" for received in self.inbox.signals)
 
     async def look(self) -> None:
         """Ask the server until the call is retried."""
-        job = self._job
+        job = self.job
         before = job.waiting if job.waiting and job.waiting.trying else None
         with suppress(FailureError):
-            retried = await _find_retried_call(failing=before is not None)
+            request = WatchRetriesRequest(failing=before is not None)
+            retried = await run_watch(WATCH_RETRIES, "watch the call for retries", request)
             error = ApplicationError(retried.message, helps_detail(retried.helps), type="Endpoint")
             failed = StepFailed(retried.activity, error)
             self.unfinished = retried.unfinished
             self.waiting = before or endpoint_remedies.wait_with_remedy(
                 wait_states.temporary_failure_wait(failed), job, failed
             )
-
-
-async def _find_retried_call(*, failing: bool) -> RetriedCall:
-    reply: RetriedCall = await workflow.execute_activity(
-        WATCH_RETRIES.name,
-        WatchRetriesRequest(failing=failing),
-        result_type=WATCH_RETRIES.reply,
-        start_to_close_timeout=timedelta(seconds=WATCH_RETRIES.seconds),
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=RetryPolicy(maximum_attempts=WATCH_RETRIES.attempts),
-        # Its end is of no interest once the step is over.
-        cancellation_type=ActivityCancellationType.TRY_CANCEL,
-        summary="watch the call for retries",
-    )
-    return reply

@@ -15,11 +15,6 @@ from protocol.usage import Usage
 from protocol.waiting import WaitState
 from workflows.jobs import approvals, guard_outcomes, questions
 from workflows.jobs.job_steps import JobSteps
-from workflows.jobs.pending_calls import (
-    clear_pending_call,
-    note_pending_progress,
-    pending_call_wait,
-)
 from workflows.jobs.stuck_watch import StuckWatch
 from workflows.rules import budget, course, reservations, skipped_calls
 from workflows.runtime import trace_notes
@@ -141,9 +136,9 @@ class ToolCalls:
         for line in guard_outcomes.apply_guard_outcome(job, reply, call.tool, call.path):
             self.notice(line)
         if reply.pending:
-            note_pending_progress(job, reply.pending, workflow.time())
+            questions.note_pending_progress(job, reply.pending, workflow.time())
             return False
-        clear_pending_call(job)
+        questions.clear_pending_call(job)
         job.reopening = []
         job.advance_to(reply.commit, None if route.local or refusal else reply.at)
         job.context = reply.context
@@ -195,7 +190,7 @@ class ToolCalls:
         passed.
         """
         job = self.job
-        if waiting := pending_call_wait(job, self.job_id, workflow.time()):
+        if waiting := questions.pending_call_wait(job, self.job_id, workflow.time()):
             job.waiting = waiting
             return
         if job.timer:

@@ -4,12 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    ActivityError,
-    CancelledError,
-    ChildWorkflowError,
-    FailureError,
-)
+from temporalio.exceptions import ActivityError, CancelledError, ChildWorkflowError, FailureError
 from temporalio.exceptions import TimeoutError as JobTimeoutError
 
 from protocol.endings import COMPLETION_FILE, JobResult
@@ -18,7 +13,6 @@ from protocol.project_units import MOST_UNRESOLVED, ChildReport, EndedJob, Runni
 from protocol.short_text import one_line
 from workflows.projects import project_waits
 from workflows.projects.project_steps import ProjectSteps
-from workflows.rules import project_budget_shares
 from workflows.rules.project_moves import AssignJob
 from workflows.runtime.child_jobs import Child, cancel_child_job
 
@@ -53,9 +47,8 @@ class ProjectChildren:
             last_report=ChildReport(job=move.job),
         )
         project.running[move.job] = run
-        child = await self._steps.start_child(
-            project, move, project_budget_shares.project_share_settings(part)
-        )
+        share: dict[str, object] = {f"limits.job.{key}": value for key, value in part.items()}
+        child = await self._steps.start_child(project, move, share)
         if isinstance(child, str):
             project.ended_jobs.append(EndedJob(job=move.job, status="failed", reason=child))
             return False

@@ -1,5 +1,7 @@
 """The end of a project: approval of its branch, traces, publishing, and its result."""
 
+from dataclasses import dataclass
+
 from protocol.project_record import ProjectRecord
 from protocol.project_units import EndedJob, ProjectOutcome
 from protocol.publishing import BranchResult
@@ -17,23 +19,15 @@ from workflows.runtime.cancellation import (
 from workflows.runtime.inbox import Inbox
 
 
+@dataclass(frozen=True)
 class ProjectEnd:
     """Ends one project, whether its work is done or it was cancelled."""
 
-    def __init__(
-        self,
-        project: ProjectRecord,
-        steps: ProjectSteps,
-        inbox: Inbox,
-        *,
-        children: ProjectChildren,
-        display: ProjectDisplay,
-    ) -> None:
-        self._project = project
-        self._steps = steps
-        self._inbox = inbox
-        self._children = children
-        self._display = display
+    project: ProjectRecord
+    steps: ProjectSteps
+    inbox: Inbox
+    children: ProjectChildren
+    display: ProjectDisplay
 
     async def end_project(self, status: ProjectOutcome) -> None:
         """End the project, unless a person has to approve its branch or the store lacks traces."""
@@ -42,8 +36,8 @@ class ProjectEnd:
 
     async def end_cancelled(self, cancellation: Cancellation) -> None:
         """Cancel the children and write the result; only the server can close it as cancelled."""
-        project = self._project
-        await run_despite_cancellation(self._children.end_all())
+        project = self.project
+        await run_despite_cancellation(self.children.end_all())
         over = {ended.job: ended for ended in project.ended_jobs}
         for run in project.running.values():
             # A child that is missing here was cancelled before it had begun.
@@ -59,19 +53,19 @@ class ProjectEnd:
             )
 
         await finish_cancellation(
-            project, self._inbox, cancellation, close=close, publish=self._display.publish_status
+            project, self.inbox, cancellation, close=close, publish=self.display.publish_status
         )
 
     async def has_stored_traces(self) -> bool:
         """Whether the store has all traces; if not, the project waits for it."""
-        stored = await store_learning_handoffs(self._project, self._steps, self._inbox)
+        stored = await store_learning_handoffs(self.project, self.steps, self.inbox)
         if not stored:
-            project_waits.park_project(self._project, wait_states.STORE)
+            project_waits.park_project(self.project, wait_states.STORE)
         return stored
 
     def _may_end(self, status: ProjectOutcome) -> bool:
         """Whether the project may end; asks for the approval of its branch if necessary."""
-        project, publish = self._project, self._project.start.publish
+        project, publish = self.project, self.project.start.publish
         if status != "completed" or publish is None or not publish.approve:
             return True
         if project.origin and project.head == project.origin.commit:
@@ -84,19 +78,19 @@ class ProjectEnd:
     async def _close_project(
         self, status: ProjectOutcome, reason: str = "", *, cancel: bool = False
     ) -> None:
-        project = self._project
+        project = self.project
         branch = await self._publish_branch() if status == "completed" else None
         result = project_result.project_result(project, status, reason)
         result.branch = branch
         reply = await run_despite_cancellation(
-            self._steps.close_project(project, result, cancel=cancel)
+            self.steps.close_project(project, result, cancel=cancel)
         )
         result.commit, project.state = project.head, reply.commit
         project.result = result
 
     async def _publish_branch(self) -> BranchResult | None:
         """Push the branch of a completed project, unless a person refused."""
-        project = self._project
+        project = self.project
         if project.start.publish is None or project.publish_decision == "denied":
             return None
-        return await self._steps.publish_project(project, project.start.publish)
+        return await self.steps.publish_project(project, project.start.publish)

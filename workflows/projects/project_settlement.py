@@ -4,12 +4,7 @@ from temporalio import workflow
 
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
-from protocol.project_units import (
-    MAX_JOB_SUMMARIES,
-    EndedJob,
-    JobSummary,
-    RunningJob,
-)
+from protocol.project_units import MAX_JOB_SUMMARIES, EndedJob, JobSummary, RunningJob
 from protocol.short_text import one_line, shorten_to_start
 from protocol.trace_requests import MOST_AT_A_TIME
 from workflows.jobs.learning_notes import KEPT
@@ -17,15 +12,8 @@ from workflows.projects import project_status
 from workflows.projects.project_children import ProjectChildren
 from workflows.projects.project_steps import ProjectSteps
 from workflows.projects.project_waits import note_project_job_wait
+from workflows.rules import project_units
 from workflows.rules.forms import FORM_FIELDS, FORMS
-from workflows.rules.project_units import (
-    keep_unresolved_unit_work,
-    note_unit_attempt,
-    project_job_outcome,
-    shorten_settled_units,
-    unit_merge_message,
-    unit_work_problems,
-)
 from workflows.runtime import trace_notes
 from workflows.runtime.activity_failures import StepFailed
 from workflows.runtime.inbox import Inbox
@@ -55,18 +43,18 @@ class ProjectSettlement:
         # On copies, since the steps below can fail and are then repeated.
         after = project.model_copy(deep=True)
         before = {unit.id: unit.model_dump() for unit in project.units}
-        why = unit_work_problems(ended, work)
+        why = project_units.unit_work_problems(ended, work)
         if commit := self._form.settle_job(after, run, ended, work):
             assert work
-            message = unit_merge_message(after, run, work)
+            message = project_units.unit_merge_message(after, run, work)
             merge = await self._steps.merge_work(after, run, commit, message)
             if merge.conflicts:
                 why = [f"it collides with accepted work in {', '.join(merge.conflicts[:20])}"]
             else:
                 after.head = merge.commit
             self._form.mark_merged(after, run, merge.conflicts, merge.commit)
-        note_unit_attempt(after, run, ended, work, why)
-        shorten_settled_units(after.units)
+        project_units.note_unit_attempt(after, run, ended, work, why)
+        project_units.shorten_settled_units(after.units)
         changed = [unit.id for unit in after.units if unit.model_dump() != before.get(unit.id)]
         if changed:
             story = project_status.project_job_status_line(after, run, ended)
@@ -86,12 +74,12 @@ class ProjectSettlement:
         del project.running[run.job]
         project.ended_jobs = [other for other in project.ended_jobs if other.job != ended.job]
         self._children.forget(run.job)
-        status = project_job_outcome(ended, work, why)
+        status = project_units.project_job_outcome(ended, work, why)
         if why:
             self._inbox.notice(f"{run.job} {status}: {one_line('; '.join(why), 400)}")
         elif work:
             project.results = [*project.results, f"{run.handoff.id}: {work.summary}"][-3:]
-            keep_unresolved_unit_work(project, run, ended, work)
+            project_units.keep_unresolved_unit_work(project, run, ended, work)
         add_project_job_summary(
             project, run, status, ended.reason or (work.summary if work else "")
         )

@@ -2,20 +2,11 @@
 
 from typing import Any
 
-from protocol import scope_ledger
+from protocol import scope_ledger, status
 from protocol.project_record import ProjectRecord
 from protocol.project_start import FORM_SPECS
 from protocol.project_units import Attempt, EndedJob, Feature, Group, JobSummary, RunningJob, Unit
 from protocol.short_text import shell_quoted, shorten_to_start
-from protocol.status import (
-    ProjectApproval,
-    ProjectJob,
-    ProjectStatus,
-    ProjectUnit,
-    RemoteStatus,
-    ScopeCounts,
-    list_item_statuses,
-)
 from protocol.waiting import WaitState
 from workflows.jobs.job_status import utc_time_text
 from workflows.projects.project_waits import current_project_wait
@@ -24,7 +15,7 @@ from workflows.rules.project_budget_shares import total_project_usage
 from workflows.runtime.inbox import Inbox
 
 
-def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus:
+def project_status_answer(project: ProjectRecord, inbox: Inbox) -> status.ProjectStatus:
     """Return the answer to the query, to which `starter.py show --json` adds some fields."""
     # An ended project shows its units as its result has them, whose size is bounded.
     units = (
@@ -33,21 +24,21 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus
         else [project_unit_status(unit, project) for unit in project.units]
     )
     usage = total_project_usage(project)
-    return ProjectStatus(
+    return status.ProjectStatus(
         job_id=project.id,
         form=project.start.form,
         agent=f"project ({project.start.form})",
         title=project.title,
         root=project.root,
         repository=project.repository,
-        remote=RemoteStatus(url=project.remote) if project.remote else None,
+        remote=status.RemoteStatus(url=project.remote) if project.remote else None,
         origin=project.origin,
         status=project_status_word(project),
         waiting=current_project_wait(project),
         approval=_project_status_approval(project),
         line=project_status_line(project),
         wave=project.wave,
-        units=[ProjectUnit.model_validate(unit) for unit in units],
+        units=[status.ProjectUnit.model_validate(unit) for unit in units],
         running=[_running_project_job_status(run) for run in project.unended_runs],
         jobs=[
             *project.job_summaries,
@@ -65,8 +56,8 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus
         usage=usage,
         unproven=usage.spend - project.progress.spent,
         limits={"project": project_budget_shares.project_limits_with_usage(project)},
-        scope=ScopeCounts(**scope_ledger.scope_counts(project.scope)),
-        items=list_item_statuses(project.scope),
+        scope=status.ScopeCounts(**scope_ledger.scope_counts(project.scope)),
+        items=status.list_item_statuses(project.scope),
         refusals=project.refusals + inbox.refused,
         notices=inbox.notices,
         waits=project.waits,
@@ -76,16 +67,16 @@ def project_status_answer(project: ProjectRecord, inbox: Inbox) -> ProjectStatus
     )
 
 
-def _project_status_approval(project: ProjectRecord) -> ProjectApproval | None:
+def _project_status_approval(project: ProjectRecord) -> status.ProjectApproval | None:
     waiting = project.waiting
     if waiting is None or waiting.reason != "approval":
         return None
-    return ProjectApproval(id=waiting.about["id"])
+    return status.ProjectApproval(id=waiting.about["id"])
 
 
-def preparing_project_status(inbox: Inbox, waiting: WaitState | None) -> ProjectStatus:
+def preparing_project_status(inbox: Inbox, waiting: WaitState | None) -> status.ProjectStatus:
     """Return the status of a project that has not begun."""
-    return ProjectStatus(
+    return status.ProjectStatus(
         status="waiting" if waiting else "running",
         waiting=waiting,
         refusals=inbox.refused,
@@ -187,9 +178,9 @@ def project_job_status_line(project: ProjectRecord, run: RunningJob, over: Ended
     return f"{run.handoff.id}: {over.status}" + (f"; {unit.id} is {unit.status}" if unit else "")
 
 
-def _running_project_job_status(run: RunningJob) -> ProjectJob:
+def _running_project_job_status(run: RunningJob) -> status.ProjectJob:
     deadline = run.since + run.handoff.deadline if run.handoff.deadline is not None else None
-    return ProjectJob(
+    return status.ProjectJob(
         job=run.job,
         agent=run.handoff.to_agent,
         unit=run.unit,

@@ -4,27 +4,10 @@ from typing import Any
 
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
+from protocol import project_requests, project_units
 from protocol.handoffs import ProjectLink
 from protocol.project_record import ProjectRecord
-from protocol.project_requests import (
-    ChildWork,
-    CloseProjectRequest,
-    MergeReply,
-    MergeRequest,
-    ProjectPrepareReply,
-    ProjectPrepareRequest,
-    PublishProjectRequest,
-    TakeWorkRequest,
-    WriteStateRequest,
-)
 from protocol.project_start import FORM_SPECS
-from protocol.project_units import (
-    OTHERS_TOKENS,
-    SUMMARY_TOKENS,
-    EndedJob,
-    ProjectResult,
-    RunningJob,
-)
 from protocol.publishing import BranchResult, Publish
 from protocol.requests import CheckpointReply
 from protocol.trace_requests import StoreTracesReply, StoreTracesRequest, Trace
@@ -42,25 +25,25 @@ SUMMARY_CHARACTERS = 95
 class ProjectSteps(ActivityCalls):
     """The activities and children of one project."""
 
-    async def prepare_project(self, request: ProjectPrepareRequest) -> ProjectPrepareReply:
+    async def prepare_project(
+        self, request: project_requests.ProjectPrepareRequest
+    ) -> project_requests.ProjectPrepareReply:
         seconds = table.FETCH_SECONDS if request.start.repository else 0
         return await self.run_activity(
             table.PREPARE_PROJECT, request, "start project", seconds=seconds
         )
 
     async def take_work(
-        self, project: ProjectRecord, run: RunningJob, ended: EndedJob
-    ) -> ChildWork:
+        self, project: ProjectRecord, run: project_units.RunningJob, ended: project_units.EndedJob
+    ) -> project_requests.ChildWork:
         """Inspect a child's work."""
-        request = TakeWorkRequest(
-            root=project.root,
-            remote=project.remote,
-            form=project.start.form,
+        request = project_requests.TakeWorkRequest(
+            **_project_fields(project),
             job=ended.job,
             checkpoint=ended.checkpoint,
             folder=project.start.product,
             handoff=run.handoff,
-            tokens=SUMMARY_TOKENS.get(run.role, OTHERS_TOKENS),
+            tokens=project_units.SUMMARY_TOKENS.get(run.role, project_units.OTHERS_TOKENS),
             head=project.head,
             success=project.start.success if run.role == "manager" else [],
             room=project_budget_shares.remaining_share_after(project, run, ended),
@@ -83,12 +66,10 @@ class ProjectSteps(ActivityCalls):
         return await self.run_activity(table.STORE_TRACES, request, "traces of handoffs")
 
     async def merge_work(
-        self, project: ProjectRecord, run: RunningJob, commit: str, message: str
-    ) -> MergeReply:
-        request = MergeRequest(
-            root=project.root,
-            remote=project.remote,
-            form=project.start.form,
+        self, project: ProjectRecord, run: project_units.RunningJob, commit: str, message: str
+    ) -> project_requests.MergeReply:
+        request = project_requests.MergeRequest(
+            **_project_fields(project),
             job=run.job,
             head=project.head,
             commit=commit,
@@ -98,10 +79,8 @@ class ProjectSteps(ActivityCalls):
 
     async def write_state(self, project: ProjectRecord, units: list[str], why: str) -> str:
         """Write changes into the project's state file; return the commit."""
-        request = WriteStateRequest(
-            root=project.root,
-            remote=project.remote,
-            form=project.start.form,
+        request = project_requests.WriteStateRequest(
+            **_project_fields(project),
             state=project.state,
             units=[
                 {**project_status.project_unit_status(unit, project), "task": unit.task}
@@ -115,12 +94,10 @@ class ProjectSteps(ActivityCalls):
         return reply.commit
 
     async def close_project(
-        self, project: ProjectRecord, result: ProjectResult, *, cancel: bool
+        self, project: ProjectRecord, result: project_units.ProjectResult, *, cancel: bool
     ) -> CheckpointReply:
-        request = CloseProjectRequest(
-            root=project.root,
-            remote=project.remote,
-            form=project.start.form,
+        request = project_requests.CloseProjectRequest(
+            **_project_fields(project),
             head=project.head,
             state=project.state,
             result=result,
@@ -130,10 +107,8 @@ class ProjectSteps(ActivityCalls):
 
     async def publish_project(self, project: ProjectRecord, publish: Publish) -> BranchResult:
         """Push the project's main line as a branch, once."""
-        request = PublishProjectRequest(
-            root=project.root,
-            remote=project.remote,
-            form=project.start.form,
+        request = project_requests.PublishProjectRequest(
+            **_project_fields(project),
             head=project.head,
             publish=publish,
         )
@@ -148,7 +123,7 @@ class ProjectSteps(ActivityCalls):
             root=project.root,
             remote=project.remote,
             folder=project.start.product,
-            summary_tokens=SUMMARY_TOKENS.get(move.role, OTHERS_TOKENS),
+            summary_tokens=project_units.SUMMARY_TOKENS.get(move.role, project_units.OTHERS_TOKENS),
             handoff=move.handoff,
             divided=FORM_SPECS[project.start.form].divided,
         )
@@ -172,3 +147,8 @@ class ProjectSteps(ActivityCalls):
                 f"there is a job {move.job} already, at work since before the project was reset "
                 "and for nobody: cancel it. A project is to be cancelled before it is reset"
             )
+
+
+def _project_fields(project: ProjectRecord) -> dict[str, Any]:
+    """Return the fields that each request of a project has."""
+    return {"root": project.root, "remote": project.remote, "form": project.start.form}

@@ -1,4 +1,6 @@
-"""Why a project waits, what a person can do about it, and how its time counts meanwhile."""
+"""Why a project waits, what ends its wait, a person or its next try, and how its time counts."""
+
+from datetime import timedelta
 
 from temporalio import workflow
 
@@ -8,7 +10,10 @@ from protocol.project_units import MOST_WAITS, ChildReport, PersonWait, RunningJ
 from protocol.publishing import Publish
 from protocol.short_text import one_line, shell_quoted
 from protocol.waiting import WaitState
+from workflows.jobs.start_procedure import LONGEST_PAUSE
 from workflows.rules import project_budget_shares
+from workflows.runtime import wait_states
+from workflows.runtime.activity_failures import StepFailed
 
 
 def current_project_wait(project: ProjectRecord) -> WaitState | None:
@@ -81,3 +86,39 @@ def note_project_job_wait(
         run.person_wait = PersonWait(
             job=run.job, reason=reason, message=message, since=round(workflow.time())
         )
+
+
+class ProjectRetries:
+    """The retries of one project. Continue-as-new makes the next one due at once."""
+
+    def __init__(self, project: ProjectRecord) -> None:
+        self._project = project
+        self._pause = timedelta()
+        self._due = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the project waits, but no longer before it tries again."""
+        return self.time_left is not None and self.time_left <= 0
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the project tries again; None if only a person can end its wait."""
+        waiting = self._project.waiting
+        return self._due - workflow.time() if waiting and waiting.trying else None
+
+    def park(self, failed: StepFailed) -> None:
+        """Make the project wait for a person, or after an outage for its next try."""
+        if not failed.is_outage:
+            park_project(self._project, wait_states.wait_after_failure(failed))
+            return
+        self._pause = min(2 * self._pause or failed.delay, LONGEST_PAUSE)
+        self._due = workflow.time() + self._pause.total_seconds()
+        waiting = wait_states.temporary_failure_wait(failed, "project")
+        park_project(self._project, waiting)
+
+    def note_success(self) -> None:
+        """End the wait after a step that went through."""
+        self._pause = timedelta()
+        if self.time_left is not None:
+            self._project.waiting = None

@@ -140,11 +140,6 @@ def course_after_phase(course: Course, mark: str, *, idle: bool, work: str = "")
     return course.model_copy(update={"phase_marks": marks, "idle_phases": idle_phases})
 
 
-def course_without_completion_refusals(course: Course) -> Course:
-    """Return the course with the refusals of `job_complete` forgotten."""
-    return course.model_copy(update={"completion_refusals": 0})
-
-
 def _course_with_source(course: Course, call: Call, reply: ToolReply) -> Course:
     """Return the course with what the call read of a source, or did outside."""
     path = (call.path or "").removeprefix("./")

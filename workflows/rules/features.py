@@ -15,20 +15,7 @@ from protocol.project_requests import ChildWork
 from protocol.project_units import PROOF, EndedJob, Feature, RunningJob
 from protocol.proof import AcceptedRun, Proof, proof_command_without_cd
 from protocol.short_text import first_few, one_line
-from workflows.rules.project_moves import (
-    AssignJob,
-    EndProject,
-    Move,
-    WaitForJobs,
-    assign_project_job,
-)
-from workflows.rules.project_units import (
-    block_project_unit,
-    remaining_unit_findings,
-    remember_unit_fork_point,
-    unit_conflict_findings,
-    unit_work_problems,
-)
+from workflows.rules import project_moves, project_units
 
 SET_UP = """\
 Set the project up and break its instructions down into features.
@@ -76,18 +63,18 @@ MOST_LINES = 40
 """Most other features that a coder is shown, the newest."""
 
 
-def next_feature_moves(project: ProjectRecord) -> list[Move]:
+def next_feature_moves(project: ProjectRecord) -> list[project_moves.Move]:
     """Return the next moves for this state."""
     if project.running:
-        return [WaitForJobs()]
+        return [project_moves.WaitForJobs()]
     if not project.features:
         if project.planning_attempts < project.start.attempts:
             return [_assign_initializer(project)]
-        return [EndProject("failed")]
+        return [project_moves.EndProject("failed")]
     feature = next((f for f in project.features if f.status == "in_progress"), None)
     feature = feature or next((f for f in project.features if f.status == "pending"), None)
     if feature is None:
-        return [EndProject("completed")]
+        return [project_moves.EndProject("completed")]
     return [
         _assign_feature_tester(project, feature)
         if feature.turn == "tester"
@@ -95,7 +82,7 @@ def next_feature_moves(project: ProjectRecord) -> list[Move]:
     ]
 
 
-def mark_feature_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_feature_begun(project: ProjectRecord, move: project_moves.AssignJob) -> None:
     """Record that a job begins."""
     feature = _find_feature(project, move.unit)
     if feature is None:
@@ -112,9 +99,9 @@ def settle_feature_job(
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
     feature = _find_feature(project, run.unit)
-    why = unit_work_problems(ended, work)
+    why = project_units.unit_work_problems(ended, work)
     if feature is None:
-        project.findings = remaining_unit_findings(ended, why, project.findings)
+        project.findings = project_units.remaining_unit_findings(ended, why, project.findings)
         if work is None or why or work.features is None:
             return ""
         project.features = [
@@ -124,15 +111,15 @@ def settle_feature_job(
         return work.commit
     if run.role == "tester":
         return _settle_test(project, feature, why, work)
-    remember_unit_fork_point(feature, ended)
+    project_units.remember_unit_fork_point(feature, ended)
     if why or work is None:
         if work:
             feature.commit = work.commit
             feature.evidence = work.proofs[:MOST_PROOFS]
-        findings = remaining_unit_findings(ended, why, feature.reasons)
+        findings = project_units.remaining_unit_findings(ended, why, feature.reasons)
         if work and work.given_up:
             # A second attempt would only say so again.
-            block_project_unit(feature, findings)
+            project_units.block_project_unit(feature, findings)
         else:
             _retry_or_block_feature(project, feature, findings)
     else:
@@ -150,10 +137,10 @@ def mark_feature_merged(
     feature = _find_feature(project, run.unit)
     if feature is None:
         if conflicts:
-            project.features, project.findings = [], unit_conflict_findings(conflicts)
+            project.features, project.findings = [], project_units.unit_conflict_findings(conflicts)
     elif conflicts:
         feature.tested, feature.commit = False, commit
-        _retry_or_block_feature(project, feature, unit_conflict_findings(conflicts))
+        _retry_or_block_feature(project, feature, project_units.unit_conflict_findings(conflicts))
     else:
         feature.status, feature.reasons, feature.merged = "completed", [], commit
 
@@ -165,7 +152,7 @@ def _settle_test(
     if why or work is None or verdict is None:
         feature.untested_attempts += 1
         if feature.untested_attempts >= project.start.attempts:
-            block_project_unit(feature, ["It could not be tested.", *why])
+            project_units.block_project_unit(feature, ["It could not be tested.", *why])
         return ""
     feature.commit = work.commit or feature.commit
     _keep_feature_evidence(feature, work)
@@ -232,15 +219,15 @@ def _retry_or_block_feature(project: ProjectRecord, feature: Feature, why: list[
     """Send the feature back to the coder, or block it."""
     feature.turn, feature.reasons = "coder", why
     if feature.attempts >= project.start.attempts:
-        block_project_unit(feature, why)
+        project_units.block_project_unit(feature, why)
 
 
-def _assign_initializer(project: ProjectRecord) -> AssignJob:
+def _assign_initializer(project: ProjectRecord) -> project_moves.AssignJob:
     fixed = project.start.tests
     commands = "; ".join(f"{check}: `{each.command}`" for check, each in fixed.items())
     tests = "" if {"unit", "api", "db"} <= fixed.keys() else COMMANDS.format()
     tests += SETTLED.format(commands=commands) if fixed else ""
-    return assign_project_job(
+    return project_moves.assign_project_job(
         project,
         SETUP,
         "initializer",
@@ -254,9 +241,9 @@ def _assign_initializer(project: ProjectRecord) -> AssignJob:
     )
 
 
-def _assign_feature_coder(project: ProjectRecord, feature: Feature) -> AssignJob:
+def _assign_feature_coder(project: ProjectRecord, feature: Feature) -> project_moves.AssignJob:
     sent_back = bool(feature.reasons) and feature.reasons == feature.test_findings
-    return assign_project_job(
+    return project_moves.assign_project_job(
         project,
         feature.id,
         "coder",
@@ -294,12 +281,12 @@ def _earlier_features(project: ProjectRecord) -> list[str]:
     return [*set_up, *lines[-MOST_LINES:]]
 
 
-def _assign_feature_tester(project: ProjectRecord, feature: Feature) -> AssignJob:
+def _assign_feature_tester(project: ProjectRecord, feature: Feature) -> project_moves.AssignJob:
     tools = {**PROOF, **project.start.proof}
     changed = [f"{project.start.product}/{path}" for path in feature.changed]
     disproved = feature.history[-1].disproved if feature.history else []
     unresolved = project.left_open.get(f"{feature.id}-coder")
-    return assign_project_job(
+    return project_moves.assign_project_job(
         project,
         feature.id,
         "tester",

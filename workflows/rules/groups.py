@@ -12,21 +12,7 @@ from protocol.project_units import EndedJob, Group, RunningJob
 from protocol.routing import RoutingFrame
 from protocol.scope_ledger import ScopeItem
 from protocol.short_text import one_line
-from workflows.rules.project_moves import (
-    AssignJob,
-    EndProject,
-    Move,
-    ParkProject,
-    WaitForJobs,
-    assign_project_job,
-)
-from workflows.rules.project_units import (
-    block_project_unit,
-    remaining_unit_findings,
-    remember_unit_fork_point,
-    unit_conflict_findings,
-    unit_work_problems,
-)
+from workflows.rules import project_moves, project_units
 
 MAX_LISTED = 60
 MOST_SAID = 200
@@ -63,24 +49,28 @@ It covers these items, all of them:
 Other agents work on other groups at the same time: change only what these items need."""
 
 
-def next_group_moves(project: ProjectRecord) -> list[Move]:
+def next_group_moves(project: ProjectRecord) -> list[project_moves.Move]:
     """Return the next moves for this state."""
     if project.finished:
-        return [EndProject("completed")]
+        return [project_moves.EndProject("completed")]
     if not project.planned:
         if project.running:
-            return [WaitForJobs()]
+            return [project_moves.WaitForJobs()]
         if project.planning_attempts >= project.start.attempts:
-            return [ParkProject(f"The manager has not managed: {' '.join(project.findings)[:800]}")]
+            return [
+                project_moves.ParkProject(
+                    f"The manager has not managed: {' '.join(project.findings)[:800]}"
+                )
+            ]
         return [_assign_group_manager(project)]
     busy = {run.unit for run in project.running.values()}
     due = [group for group in _wave_groups(project) if not group.settled and group.id not in busy]
     room = max(0, project.start.parallel - len(project.running))
-    moves: list[Move] = [_assign_group_worker(project, group) for group in due[:room]]
-    return moves or [WaitForJobs()]
+    moves: list[project_moves.Move] = [_assign_group_worker(project, group) for group in due[:room]]
+    return moves or [project_moves.WaitForJobs()]
 
 
-def mark_group_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_group_begun(project: ProjectRecord, move: project_moves.AssignJob) -> None:
     """Record that a job begins."""
     group = _find_group(project, move.unit)
     if group is None:
@@ -95,13 +85,13 @@ def settle_group_job(
 ) -> str:
     """Apply a job's outcome; return the commit to merge, or None."""
     group = _find_group(project, run.unit)
-    why = unit_work_problems(ended, work)
+    why = project_units.unit_work_problems(ended, work)
     if group is None:
-        project.findings = remaining_unit_findings(ended, why, project.findings)
+        project.findings = project_units.remaining_unit_findings(ended, why, project.findings)
         if work and work.routing and not why:
             _apply_group_routing(project, work.routing)
         return ""
-    remember_unit_fork_point(group, ended)
+    project_units.remember_unit_fork_point(group, ended)
     if work:
         group.commit = work.commit
         group.left_items = {
@@ -110,7 +100,9 @@ def settle_group_job(
             if place in work.left_items
         }
     if why or work is None:
-        _retry_or_block_group(project, group, remaining_unit_findings(ended, why, group.reasons))
+        _retry_or_block_group(
+            project, group, project_units.remaining_unit_findings(ended, why, group.reasons)
+        )
         return ""
     return work.commit
 
@@ -124,7 +116,7 @@ def mark_group_merged(
         return
     if conflicts:
         group.commit = commit
-        _retry_or_block_group(project, group, unit_conflict_findings(conflicts))
+        _retry_or_block_group(project, group, project_units.unit_conflict_findings(conflicts))
         return
     group.status, group.reasons, group.merged = "completed", [], commit
     for item in project.scope:
@@ -191,11 +183,11 @@ def _retry_or_block_group(project: ProjectRecord, group: Group, why: list[str]) 
     """Send the group back to its agent, or block it."""
     group.reasons = why
     if group.attempts >= project.start.attempts:
-        block_project_unit(group, why)
+        project_units.block_project_unit(group, why)
     _end_wave(project)
 
 
-def _assign_group_manager(project: ProjectRecord) -> AssignJob:
+def _assign_group_manager(project: ProjectRecord) -> project_moves.AssignJob:
     text = COMPARE if project.groups else DIVIDE
     task = text.format(
         folder=project.start.product,
@@ -205,7 +197,7 @@ def _assign_group_manager(project: ProjectRecord) -> AssignJob:
     )
     if not project.groups:
         task += f"\n\nThe scope:\n{_group_items_text(project.scope)}"
-    return assign_project_job(
+    return project_moves.assign_project_job(
         project,
         SCOPE,
         "manager",
@@ -218,7 +210,7 @@ def _assign_group_manager(project: ProjectRecord) -> AssignJob:
     )
 
 
-def _assign_group_worker(project: ProjectRecord, group: Group) -> AssignJob:
+def _assign_group_worker(project: ProjectRecord, group: Group) -> project_moves.AssignJob:
     of_group = _group_items(project, group)
     task = WORK.format(
         id=group.id,
@@ -227,7 +219,7 @@ def _assign_group_worker(project: ProjectRecord, group: Group) -> AssignJob:
         task=group.task,
         items=_group_item_lines([item.text[:200] for item in of_group]),
     )
-    return assign_project_job(
+    return project_moves.assign_project_job(
         project,
         group.id,
         "worker",

@@ -5,20 +5,7 @@ from protocol.project_requests import ChildWork
 from protocol.project_start import ProjectStart
 from protocol.project_units import EndedJob, RunningJob, Stage
 from protocol.short_text import one_line
-from workflows.rules.project_moves import (
-    AssignJob,
-    EndProject,
-    Move,
-    WaitForJobs,
-    assign_project_job,
-)
-from workflows.rules.project_units import (
-    block_project_unit,
-    remaining_unit_findings,
-    remember_unit_fork_point,
-    unit_conflict_findings,
-    unit_work_problems,
-)
+from workflows.rules import project_moves, project_units
 
 
 def pipeline_stages(start: ProjectStart) -> list[Stage]:
@@ -33,19 +20,19 @@ def pipeline_stages(start: ProjectStart) -> list[Stage]:
     ]
 
 
-def next_stage_moves(project: ProjectRecord) -> list[Move]:
+def next_stage_moves(project: ProjectRecord) -> list[project_moves.Move]:
     """Return the next moves for the current state."""
     if project.running:
-        return [WaitForJobs()]
+        return [project_moves.WaitForJobs()]
     stage = next((stage for stage in project.stages if stage.status != "completed"), None)
     if stage is None:
-        return [EndProject("completed")]
+        return [project_moves.EndProject("completed")]
     if stage.status == "blocked":
-        return [EndProject("failed")]
+        return [project_moves.EndProject("failed")]
     return [_assign_stage(project, stage)]
 
 
-def mark_stage_begun(project: ProjectRecord, move: AssignJob) -> None:
+def mark_stage_begun(project: ProjectRecord, move: project_moves.AssignJob) -> None:
     """Mark the stage of a new job as in progress and count the attempt."""
     stage = _find_stage(project, move.unit)
     stage.status = "in_progress"
@@ -57,11 +44,13 @@ def settle_stage_job(
 ) -> str:
     """Record the outcome of a job. Return the commit to merge, or an empty string."""
     stage = _find_stage(project, run.unit)
-    remember_unit_fork_point(stage, ended)
+    project_units.remember_unit_fork_point(stage, ended)
     if work:
         stage.commit = work.commit
-    if (why := unit_work_problems(ended, work)) or work is None:
-        _retry_or_block_stage(project, stage, remaining_unit_findings(ended, why, stage.reasons))
+    if (why := project_units.unit_work_problems(ended, work)) or work is None:
+        _retry_or_block_stage(
+            project, stage, project_units.remaining_unit_findings(ended, why, stage.reasons)
+        )
         return ""
     return work.commit
 
@@ -73,7 +62,7 @@ def mark_stage_merged(
     stage = _find_stage(project, run.unit)
     if conflicts:
         stage.commit = commit
-        _retry_or_block_stage(project, stage, unit_conflict_findings(conflicts))
+        _retry_or_block_stage(project, stage, project_units.unit_conflict_findings(conflicts))
     else:
         stage.status, stage.reasons, stage.merged = "completed", [], commit
 
@@ -85,15 +74,15 @@ def _retry_or_block_stage(project: ProjectRecord, stage: Stage, why: list[str]) 
     # The next attempt expects a pending stage.
     stage.status = "pending"
     if start.on_failure == "block" or stage.attempts >= project.start.attempts:
-        block_project_unit(stage, why)
+        project_units.block_project_unit(stage, why)
 
 
-def _assign_stage(project: ProjectRecord, stage: Stage) -> AssignJob:
+def _assign_stage(project: ProjectRecord, stage: Stage) -> project_moves.AssignJob:
     starts = project.start.stages
     start = starts[stage.number]
     following = starts[stage.number + 1].agent if stage.number + 1 < len(starts) else ""
     details = {"deadline": start.deadline} if start.deadline else {}
-    return assign_project_job(
+    return project_moves.assign_project_job(
         project,
         stage.id,
         start.agent,

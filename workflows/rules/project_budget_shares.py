@@ -118,11 +118,6 @@ def lowered_project_shares(
     return shares
 
 
-def project_share_settings(part: dict[str, float]) -> dict[str, object]:
-    """Return a share as configuration of the child, with keys such as `limits.job.cost`."""
-    return {f"limits.job.{key}": value for key, value in part.items()}
-
-
 def project_budget_wait(project: ProjectRecord, key: str, among: int) -> WaitState:
     """Return the project's wait when a limit leaves no room for `among` more jobs."""
     limit = getattr(project.limits, key)

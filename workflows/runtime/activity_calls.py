@@ -13,10 +13,10 @@ from temporalio.exceptions import (
     ActivityError,
     FailureError,
     RetryState,
-    TimeoutError,
     TimeoutType,
     is_cancelled_exception,
 )
+from temporalio.exceptions import TimeoutError as AttemptTimeoutError
 from temporalio.workflow import ActivityCancellationType
 
 from protocol.data_model import Data
@@ -77,7 +77,9 @@ async def _execute_activity(
             return reply
         except ActivityError as error:
             cause = error.cause
-            limited = isinstance(cause, TimeoutError) and cause.type == TimeoutType.START_TO_CLOSE
+            limited = (
+                isinstance(cause, AttemptTimeoutError) and cause.type == TimeoutType.START_TO_CLOSE
+            )
             if not (row.is_tool and limited) or tries >= attempts:
                 raise
 
@@ -332,6 +334,25 @@ class ActivityCalls:
         """A step that was given up must not continue: it might go on to end the job."""
         if self._given_up is not None and asyncio.current_task() is self._given_up:
             raise asyncio.CancelledError
+
+
+async def run_watch(row: Activity[R], summary: str, *requests: Data) -> R:
+    """Run an activity that only watches: its end is of no interest once that is over."""
+    reply: R = await workflow.execute_activity(
+        row.name,
+        args=requests,
+        result_type=row.reply,
+        start_to_close_timeout=timedelta(seconds=row.seconds),
+        heartbeat_timeout=HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100),
+            maximum_interval=timedelta(seconds=10),
+            maximum_attempts=row.attempts,
+        ),
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+        summary=summary,
+    )
+    return reply
 
 
 def checkpoint_request_fields(job: JobRecord) -> dict[str, str]:

@@ -4,15 +4,8 @@ from datetime import timedelta
 
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError, TimeoutError
 
+from protocol import failure_details
 from protocol.errors import Interruption
-from protocol.failure_details import (
-    BY_FALLBACK,
-    LARGE,
-    OUTAGE,
-    read_helps_detail,
-    read_mend_detail,
-    read_unfinished_detail,
-)
 from protocol.short_text import shorten_to_start
 from protocol.usage import Usage
 
@@ -51,12 +44,12 @@ class StepFailed(Interruption):
             self.kind = cause.type or "Unknown"
             if cause.details and isinstance(cause.details[0], (int, float)):
                 self.delay = timedelta(seconds=cause.details[0])
-            self.by_fallback = BY_FALLBACK in cause.details
-            self.mend = read_mend_detail(cause.details)
-            self.helps = read_helps_detail(cause.details)
-            self.is_large = LARGE in cause.details
-            self.is_outage = OUTAGE in cause.details
-            self.unfinished = read_unfinished_detail(cause.details)
+            self.by_fallback = failure_details.BY_FALLBACK in cause.details
+            self.mend = failure_details.read_mend_detail(cause.details)
+            self.helps = failure_details.read_helps_detail(cause.details)
+            self.is_large = failure_details.LARGE in cause.details
+            self.is_outage = failure_details.OUTAGE in cause.details
+            self.unfinished = failure_details.read_unfinished_detail(cause.details)
         else:
             self.kind = "Timeout" if isinstance(cause, TimeoutError) else "Unknown"
         """The typed failure's word (`activities.runtime.failures`), or another word for "

@@ -6,35 +6,14 @@ A row without a time limit gets it from the caller, because it depends on the jo
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from protocol import endings, requests
 from protocol.data_model import Data
-from protocol.endings import (
-    CloseReply,
-    EndingVerdict,
-    GateFactsReply,
-    JudgeReply,
-    ReflectReply,
-    ReviewReply,
-    TransitionReply,
-)
 from protocol.helpers import HelperReply
 from protocol.job_record import JobRecord
 from protocol.notification_requests import Sent
 from protocol.prepare_requests import CancelStartRequest, PrepareReply, SetModelReply
 from protocol.project_requests import ChildWork, MergeReply, ProjectPrepareReply
 from protocol.publishing import BranchResult
-from protocol.requests import (
-    CheckApprovalReply,
-    CheckpointReply,
-    CompactReply,
-    EmptyReply,
-    FolderReply,
-    ImportReply,
-    ModelReply,
-    RecoverReply,
-    RemarksReply,
-    RetriedCall,
-    ShowCallReply,
-)
 from protocol.trace_requests import StoreTracesReply
 from protocol.trial_status import WatchTrialReply
 
@@ -75,40 +54,40 @@ PREPARE = Activity("prepare", PrepareReply, 4, TEN_MINUTES)
 CANCEL_START = Activity("cancel_start", CancelStartRequest, 4, MINUTE)
 
 # Steps
-MODEL_CALL = Activity("model_call", ModelReply, WITHOUT_END)
-COMPACT = Activity("compact", CompactReply, UNTIL_SUMMARY)
+MODEL_CALL = Activity("model_call", requests.ModelReply, WITHOUT_END)
+COMPACT = Activity("compact", requests.CompactReply, UNTIL_SUMMARY)
 ASK_HELPER = Activity("ask_helper", HelperReply, WITHOUT_END)
-SHOW_CALL = Activity("show_call", ShowCallReply, 4, MINUTE)
-CHECK_APPROVAL = Activity("check_approval", CheckApprovalReply, 4, MINUTE)
+SHOW_CALL = Activity("show_call", requests.ShowCallReply, 4, MINUTE)
+CHECK_APPROVAL = Activity("check_approval", requests.CheckApprovalReply, 4, MINUTE)
 STORE_TRACES = Activity("store_traces", StoreTracesReply, 2, MINUTE)
-WATCH_RETRIES = Activity("watch_retries", RetriedCall, 4, FETCH_SECONDS)
-WRITE_ERROR = Activity("write_error", EmptyReply, 1, 20)
+WATCH_RETRIES = Activity("watch_retries", requests.RetriedCall, 4, FETCH_SECONDS)
+WRITE_ERROR = Activity("write_error", requests.EmptyReply, 1, 20)
 
 # Ends of phases and jobs
-GATE_FACTS = Activity("gate_facts", GateFactsReply, 4)
-JUDGE_ENDING = Activity("judge_ending", EndingVerdict, 2)
-JUDGE_PHASE = Activity("judge_phase", JudgeReply, WITHOUT_END)
-REVIEW_JOB = Activity("review_job", ReviewReply, WITHOUT_END)
-REFLECT = Activity("reflect", ReflectReply, 2)
-TRANSITION = Activity("transition", TransitionReply, UNTIL_SUMMARY, TEN_MINUTES)
+GATE_FACTS = Activity("gate_facts", endings.GateFactsReply, 4)
+JUDGE_ENDING = Activity("judge_ending", endings.EndingVerdict, 2)
+JUDGE_PHASE = Activity("judge_phase", endings.JudgeReply, WITHOUT_END)
+REVIEW_JOB = Activity("review_job", endings.ReviewReply, WITHOUT_END)
+REFLECT = Activity("reflect", endings.ReflectReply, 2)
+TRANSITION = Activity("transition", endings.TransitionReply, UNTIL_SUMMARY, TEN_MINUTES)
 PUBLISH_BRANCH = Activity("publish_branch", BranchResult, 4, FETCH_SECONDS)
-CLOSE_JOB = Activity("close_job", CloseReply, 4, TEN_MINUTES)
+CLOSE_JOB = Activity("close_job", endings.CloseReply, 4, TEN_MINUTES)
 
 # What people do
-SHOW_FOLDER = Activity("show_folder", FolderReply, 2, MINUTE)
-TAKE_FOLDER = Activity("take_folder", ImportReply, 4, TEN_MINUTES)
+SHOW_FOLDER = Activity("show_folder", requests.FolderReply, 2, MINUTE)
+TAKE_FOLDER = Activity("take_folder", requests.ImportReply, 4, TEN_MINUTES)
 SET_MODEL = Activity("set_model", SetModelReply, 4, MINUTE)
-KEEP_REMARKS = Activity("tell", RemarksReply, 4, MINUTE)
-FIND_CHECKPOINT = Activity("find_checkpoint", RecoverReply, 2, TEN_MINUTES)
+KEEP_REMARKS = Activity("tell", requests.RemarksReply, 4, MINUTE)
+FIND_CHECKPOINT = Activity("find_checkpoint", requests.RecoverReply, 2, TEN_MINUTES)
 SEND_NOTIFICATION = Activity("send_notification", Sent, FOR_A_DAY)
 
 # Projects
 PREPARE_PROJECT = Activity("prepare_project", ProjectPrepareReply, 4, TEN_MINUTES)
 TAKE_WORK = Activity("take_work", ChildWork, 4)
 MERGE_WORK = Activity("merge_work", MergeReply, 4, 5 * MINUTE)
-WRITE_PROJECT_STATE = Activity("write_project_state", CheckpointReply, 4, 2 * MINUTE)
+WRITE_PROJECT_STATE = Activity("write_project_state", requests.CheckpointReply, 4, 2 * MINUTE)
 PUBLISH_PROJECT = Activity("publish_project", BranchResult, 4, FETCH_SECONDS)
-CLOSE_PROJECT = Activity("close_project", CheckpointReply, 4, 2 * MINUTE)
+CLOSE_PROJECT = Activity("close_project", requests.CheckpointReply, 4, 2 * MINUTE)
 
 # Trials
 WATCH_TRIAL = Activity("watch_trial", WatchTrialReply, WITHOUT_END, FETCH_SECONDS)

@@ -1,20 +1,15 @@
 """The child jobs of a trial: starting, signalling, cancelling, and how each ended."""
 
-from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
 from temporalio.exceptions import CancelledError, ChildWorkflowError, FailureError
-from temporalio.workflow import ActivityCancellationType
 
 from protocol.endings import JobResult
 from protocol.limits import Budget
 from protocol.trial_start import TrialStart
-from protocol.trial_status import TrialRun, WatchTrialReply
-from workflows.runtime.activity_calls import HEARTBEAT
+from protocol.trial_status import TrialRun
 from workflows.runtime.activity_failures import is_called_workflow_gone
-from workflows.runtime.activity_table import WATCH_TRIAL
 from workflows.runtime.child_jobs import Child, cancel_child_job, start_child_job
 
 
@@ -63,19 +58,3 @@ async def note_trial_ending(run: TrialRun, child: Child) -> None:
     run.status = result.status
     run.reason = "" if result.status == "completed" else result.summary[:500]
     run.phases, run.rewinds, run.usage = result.phases, result.rewinds, result.usage
-
-
-async def await_trial_news() -> WatchTrialReply:
-    reply: WatchTrialReply = await workflow.execute_activity(
-        WATCH_TRIAL.name,
-        result_type=WATCH_TRIAL.reply,
-        start_to_close_timeout=timedelta(seconds=WATCH_TRIAL.seconds),
-        heartbeat_timeout=HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=10)
-        ),
-        # Its end is of no interest once the trial is over.
-        cancellation_type=ActivityCancellationType.TRY_CANCEL,
-        summary="watch the runs",
-    )
-    return reply

@@ -10,8 +10,9 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import FailureError, is_cancelled_exception
 
+from workflows.runtime.activity_calls import run_watch
+from workflows.runtime.activity_table import WATCH_TRIAL
 from workflows.trials.trial_display import TrialDisplay
-from workflows.trials.trial_jobs import await_trial_news
 from workflows.trials.trial_state import TrialState
 
 SHARE_USED = "its share of the trial's limits is used up"
@@ -29,7 +30,7 @@ class TrialLimitWatch:
         trial = self._trial
         while True:
             try:
-                reply = await await_trial_news()
+                reply = await run_watch(WATCH_TRIAL, "watch the runs")
             except FailureError as error:
                 if is_cancelled_exception(error):
                     return  # the trial is over

@@ -8,18 +8,12 @@ import re
 from typing import Any
 
 from activities.requirements import requirement_store as rows
-from activities.requirements.graph import open_graph
+from activities.requirements.graph import interface, open_graph
 from activities.requirements.graph.cypher import (
     drop_node_cypher,
     get_node_cypher,
     put_node_cypher,
     put_relation_cypher,
-)
-from activities.requirements.graph.interface import (
-    GraphQuery,
-    GraphQueryError,
-    GraphRows,
-    GraphUnavailableError,
 )
 from activities.stores.outbox import OutboxWriter, register_outbox_maker
 from activities.stores.relational_store import RelationalStore
@@ -108,9 +102,9 @@ def is_written_to_graph(writer: OutboxWriter, id: str) -> bool:
     try:
         with open_graph(writer.root, schema) as graph:
             return bool(graph.read(get_node_cypher(schema, REQUIREMENT, id))[0].rows)
-    except GraphUnavailableError:
+    except interface.GraphUnavailableError:
         return True
-    except GraphQueryError as error:
+    except interface.GraphQueryError as error:
         raise StoreRefusedError(f"The graph refused it: {error}") from None
 
 
@@ -143,14 +137,16 @@ def _put_relation(writer: OutboxWriter, entry: DeferredWrite) -> list[str]:
     return []
 
 
-def _write_queries(writer: OutboxWriter, *queries: GraphQuery) -> list[GraphRows]:
+def _write_queries(
+    writer: OutboxWriter, *queries: interface.GraphQuery
+) -> list[interface.GraphRows]:
     problem: Exception | None = None
     for _ in range(TRIES):
         try:
             with open_graph(writer.root, writer.config.graph_schema) as graph:
                 return graph.write(*queries)
-        except GraphUnavailableError as error:
+        except interface.GraphUnavailableError as error:
             problem = error
-        except GraphQueryError as error:
+        except interface.GraphQueryError as error:
             raise StoreRefusedError(f"The graph refused it: {error}") from None
     raise StoreUnavailableError(str(problem)) from problem

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from activities.documents.pages import PageRanges
-from activities.requirements import candidate_list, requirement_files
+from activities.requirements import candidate_list, requirement_files, set_aside_rules
 from activities.requirements.completeness import PATH as DECISIONS
 from activities.requirements.completeness import NumberDecision, put_decisions, read_decisions
 from activities.requirements.coverage import Coverage
@@ -17,13 +17,6 @@ from activities.requirements.document_view import DocumentView
 from activities.requirements.export import requirements_as_pages
 from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_survey import RequirementSurvey, view_document
-from activities.requirements.set_aside_rules import (
-    PATH,
-    Passage,
-    SetAsideRule,
-    put_rules,
-    read_set_aside_rules,
-)
 from activities.requirements.text.candidate_sentences import Candidate
 from activities.requirements.text.numbering import Entry
 from activities.requirements.tools.sample_tools import (
@@ -50,7 +43,7 @@ MAX_PAGES = 60
 LISTED_TEXT = 110
 
 
-@tool("requirements", effect="writes", local=False, seconds=180, owns=(PATH,))
+@tool("requirements", effect="writes", local=False, seconds=180, owns=(set_aside_rules.PATH,))
 def set_sentences_aside(
     context: ToolContext,
     path: DocumentPath,
@@ -83,7 +76,7 @@ def set_sentences_aside(
     path = canonical_document_path(context.files, path)
     if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):
         raise ToolError(f"covered_by: there is no requirement {covered_by} in this workspace.")
-    rule = SetAsideRule(
+    rule = set_aside_rules.SetAsideRule(
         document=path,
         reason=reason,
         covered_by=covered_by,
@@ -95,21 +88,23 @@ def set_sentences_aside(
     )
     try:
         PageRanges.parse(pages or "1")
-        rules = read_set_aside_rules(context.files)
+        rules = set_aside_rules.read_set_aside_rules(context.files)
     except ValueError as problem:
         raise ToolError(str(problem)) from None
     _check_confidence_threshold(context, below)
     matching = _passages_to_set_aside(view_document(context, path), rule)
     if rule in rules:
         raise ToolError("That rule is there already.")
-    context.files = put_rules(context.files, [*rules, rule])
+    context.files = set_aside_rules.put_rules(context.files, [*rules, rule])
     lines = [_describe_passage(each, LISTED_TEXT) for each in matching[:10]]
     more = [f"and {len(matching) - 10:,} more"] if len(matching) > 10 else []
     count = count_noun(len(matching), "sentence")
     return "\n".join([f"Set aside {count} by the rule {rule.description}", *lines, *more])
 
 
-def _passages_to_set_aside(view: DocumentView, rule: SetAsideRule) -> list[Passage]:
+def _passages_to_set_aside(
+    view: DocumentView, rule: set_aside_rules.SetAsideRule
+) -> list[set_aside_rules.Passage]:
     """Return what a new rule takes. Raises ToolError if that is nothing."""
     entries = [
         entry
@@ -121,7 +116,7 @@ def _passages_to_set_aside(view: DocumentView, rule: SetAsideRule) -> list[Passa
     if unknown := set(rule.ids) - known:
         named = ", ".join(sorted(unknown)[:5])
         raise ToolError(f"{view.path} has no candidate or number {named}.")
-    every: list[Passage] = [*(c for c in view.candidates if c.binds), *entries]
+    every: list[set_aside_rules.Passage] = [*(c for c in view.candidates if c.binds), *entries]
     matching = [each for each in every if rule.sets_aside(view.path, each)]
     if not matching and not rule.takes_places:
         raise ToolError(f"No binding sentence and no number of {view.path} fits that.")
@@ -272,7 +267,7 @@ def _open_entry_line(document: str, entry: Entry, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_entry(entry, most)}"
 
 
-def _describe_passage(passage: Passage, most: int) -> str:
+def _describe_passage(passage: set_aside_rules.Passage, most: int) -> str:
     if isinstance(passage, Candidate):
         return candidate_list.describe_candidate(passage, most)
     return candidate_list.describe_entry(passage, most)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from activities.requirements.graph import open_graph
+from activities.requirements.graph import open_graph, read_only_query, render
 from activities.requirements.graph.cypher import get_node_cypher, neighbour_patterns
 from activities.requirements.graph.interface import (
     Graph,
@@ -15,18 +15,6 @@ from activities.requirements.graph.interface import (
     GraphQuery,
     GraphQueryError,
     GraphUnavailableError,
-)
-from activities.requirements.graph.read_only_query import (
-    is_read_query_ordered,
-    query_refusal_reason,
-)
-from activities.requirements.graph.render import (
-    describe_properties,
-    graph_row_names,
-    render_graph_properties,
-    render_graph_schema_hint,
-    render_node,
-    render_rows,
 )
 from activities.requirements.graph.schema_check import find_violations
 from activities.search.text_likeness import compute_text_likeness
@@ -61,16 +49,16 @@ def execute_cypher_query(
     write. Rows without ORDER BY are sorted. At most 10 seconds and 200 rows: use LIMIT.
     """
     values: dict[str, object] = dict(parameters or {})
-    if why := query_refusal_reason(query, values):
+    if why := read_only_query.query_refusal_reason(query, values):
         raise ToolError(why)
     with _open_graph_for_tool(context, _QUERY) as graph:
         try:
             result = graph.read(GraphQuery(query, values))[0]
         except GraphQueryError as error:
             raise ToolError(
-                f"{error} {render_graph_schema_hint(context.config.graph_schema)}"
+                f"{error} {render.render_graph_schema_hint(context.config.graph_schema)}"
             ) from None
-    return render_rows(result, keep_order=is_read_query_ordered(query))
+    return render.render_rows(result, keep_order=read_only_query.is_read_query_ordered(query))
 
 
 @tool("graph", effect="outside", looks=True, phases=("tactical",), local=False, seconds=SECONDS)
@@ -83,14 +71,14 @@ def get_database_schema(context: ToolContext) -> str:
     for name, node in schema.nodes.items():
         lines += [
             f"{name} (key {node.key}): {node.description}",
-            *describe_properties(node.properties),
+            *render.describe_properties(node.properties),
         ]
     lines.append("Relations:")
     for name, relation in schema.relations.items():
         ends = ", ".join(f"({start})->({end})" for start, end in relation.ends)
         lines += [
             f"{name} {ends}: {relation.description}",
-            *describe_properties(relation.properties),
+            *render.describe_properties(relation.properties),
         ]
     others = [t.name for t in tables if t.name not in {*schema.nodes, *schema.relations}]
     if others:
@@ -124,11 +112,11 @@ def resolve_entity(
     same_rows = exact.rows or [
         row
         for row in everything.rows
-        if text.casefold() in (name.casefold() for name in graph_row_names(row))
+        if text.casefold() in (name.casefold() for name in render.graph_row_names(row))
     ]
     if same_rows:
-        return "\n".join(f"exact: {render_node(kind, row)}" for row in same_rows[:CLOSEST])
-    named = [(row, name) for row in everything.rows for name in graph_row_names(row)]
+        return "\n".join(f"exact: {render.render_node(kind, row)}" for row in same_rows[:CLOSEST])
+    named = [(row, name) for row in everything.rows for name in render.graph_row_names(row)]
     alike = compute_text_likeness(_words(text), [_words(name) for _, name in named])
     best: dict[str, tuple[float, list[object]]] = {}
     for likeness, (row, _) in sorted(zip(alike, named, strict=True), key=lambda each: -each[0]):
@@ -139,7 +127,7 @@ def resolve_entity(
     note = "" if is_complete else f"\nOnly the first {len(everything.rows):,} were compared."
     if not close:
         return f"No {kind} is like {text!r}; {len(everything.rows):,} compared.{note}"
-    lines = [f"{score:.2f}: {render_node(kind, row)}" for score, row in close]
+    lines = [f"{score:.2f}: {render.render_node(kind, row)}" for score, row in close]
     return "\n".join([f"No {kind} is called exactly that. The closest:", *lines]) + note
 
 
@@ -159,11 +147,11 @@ def get_entity_relationships(context: ToolContext, kind: Kind, key: Key) -> str:
         node_rows, *related = graph.read(*queries)
     if not node_rows.rows:
         raise ToolError(f"There is no {kind} {key} in the graph. Look for it with resolve_entity.")
-    lines = [render_graph_properties(node_rows.rows[0][0])]
+    lines = [render.render_graph_properties(node_rows.rows[0][0])]
     for (name, outward, far, _), rows in zip(parts, related, strict=True):
         for other_key, values in rows.rows[:SHOWN_RELATIONS]:
             arrow = f"-{name}->" if outward else f"<-{name}-"
-            lines.append(f"{arrow} {far} {other_key} {render_graph_properties(values)}")
+            lines.append(f"{arrow} {far} {other_key} {render.render_graph_properties(values)}")
         if len(rows.rows) > SHOWN_RELATIONS:
             lines.append(f"… more {name} with {far}; ask for them with execute_cypher_query")
     return "\n".join(lines if len(lines) > 1 else [*lines, "It is related to nothing."])

@@ -37,11 +37,7 @@ from activities.stores.outbox import OutboxWriter
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
-from activities.tools.workspace_documents import (
-    document_digest,
-    input_document_paths,
-    read_workspace_pages,
-)
+from activities.tools import workspace_documents
 
 FEW_WORDS = 3
 """Words of a quote that has to be rare in its document."""
@@ -119,7 +115,7 @@ def add_requirement(
         reasoning=reasoning,
         confidence=confidence,
         candidate=candidate or None,
-        digest=document_digest(context.files, cited[0].document),
+        digest=workspace_documents.document_digest(context.files, cited[0].document),
         rationale=rationale,
         verification=verification,
         priority=priority,
@@ -191,7 +187,7 @@ def _passages_of_candidate(
 ) -> list[QuotedPassage]:
     """Return the words of a candidate or a number, with those before its list."""
     by_document: dict[str, list[tuple[int, str]]] = {}
-    for path in [document] if document else input_document_paths(context.files):
+    for path in [document] if document else workspace_documents.input_document_paths(context.files):
         with suppress(*(() if document else (ToolError,))):
             if passages := view_document(context, path).passages_of(id):
                 by_document[path] = passages
@@ -213,7 +209,7 @@ def _check_statement(
     around = [f"{each.document} {each.section or ''} {each.source_id or ''}" for each in cited]
     for each in cited:
         if each.url is None:
-            pages = read_workspace_pages(context, each.document)
+            pages = workspace_documents.read_workspace_pages(context, each.document)
             passages += lead_ins_of_passage(pages, each.page, each.quote)
             _check_quote_says_enough(pages, each.quote)
     if faults := statement_faults(text, force, " \n".join(passages), " ".join(around)):

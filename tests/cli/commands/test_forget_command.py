@@ -13,7 +13,7 @@ from activities.projects.project_repository import ProjectRepository, project_re
 from activities.steps.forget import ForgetActivity
 from engine.service import build_worker
 from tests.cli.stand_in import StandIn
-from workflows.forgetting import ForgetWorkflow as Workflow
+from workflows.upkeep import ForgetWorkflow as Workflow
 
 
 @pytest.fixture

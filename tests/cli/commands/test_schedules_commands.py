@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.schedules.schedule_interval import parse_schedule_interval, schedule_interval_text
+from cli.schedules.service_schedules import parse_schedule_interval, schedule_interval_text
 from tests.cli.conftest import Engine, Starter, tries
 
 

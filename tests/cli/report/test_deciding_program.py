@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.report.failing_commands import deciding_program
+from cli.report.checkpoint_facts import deciding_program
 
 
 @pytest.mark.parametrize(

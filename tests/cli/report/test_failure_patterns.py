@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from cli.report import failure_patterns
-from cli.report.failing_commands import failing_commands
+from cli.report.checkpoint_facts import failing_commands
 from cli.report.report_content import RefusalLine
 from tests.cli.report.samples import phase
 
