@@ -7,6 +7,7 @@ killed worker could leave wrong.
 """
 
 import asyncio
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +23,8 @@ from protocol.usage import Spend
 
 LISTED_SECONDS = 5
 """How long a start waits until the server lists it, and the team of what was started before."""
+SETTLING_SECONDS = 1
+"""How long the server may take to list starts of the same moment, in any order."""
 UNKNOWN_TIME = timedelta(minutes=1)
 """How long a job counts for every team that has not noted its own: the worker may be busy."""
 
@@ -62,6 +65,8 @@ async def check_team_quota(team: str) -> str:
 
 async def _listed_team_jobs(team: str, quota: TeamQuota, now: datetime) -> list[_TeamJob]:
     own = activity_job_id()
+    if quota.jobs is not None:
+        await asyncio.sleep(max(0.0, now.timestamp() + SETTLING_SECONDS - time.time()))
     for _ in range(LISTED_SECONDS):
         jobs = await _team_jobs(team, quota, now)
         names = [job.id for job in jobs]
