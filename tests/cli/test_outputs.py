@@ -17,6 +17,7 @@ from cli.output import escape_unencodable_output, print_json
 from engine.development import DevelopmentServer
 from protocol.payloads import MAX_INSTRUCTIONS
 from tests.cli.conftest import REPOSITORY, run, tries
+from tests.soak import soak
 
 HELD = """
 import importlib, pathlib, sys, time
@@ -50,7 +51,7 @@ def test_a_reader_that_has_gone_is_no_failure(arguments, stream):
     assert not ended.stderr
 
 
-@pytest.mark.parametrize("arguments", ["--help", "config schema", "tools generalist"])
+@pytest.mark.parametrize("arguments", ["--help", "config schema"])
 def test_output_that_cannot_be_written_is_told_in_one_line(arguments):
     with Path("/dev/full").open("wb") as full:
         ended = run(*arguments.split(), stdout=full)
@@ -135,7 +136,7 @@ def test_a_demo_that_stays_up_gives_a_pipe_its_result(workspaces, tmp_path):
 
 
 @pytest.mark.usefixtures("shipped_config")
-@pytest.mark.parametrize("whole_group", [True, False])
+@pytest.mark.parametrize("whole_group", soak([True], [True, False]))
 def test_a_demo_that_is_interrupted_early_ends_soon_and_says_what_is(
     workspaces, tmp_path, whole_group
 ):
