@@ -312,6 +312,7 @@ def test_a_project_that_failed_is_listed_as_failed() -> None:
             for status in ("failed", "completed"):
                 yield SimpleNamespace(
                     id=status,
+                    run_id="run",
                     memo=AsyncMock(return_value={"status": status}),
                     status=WorkflowExecutionStatus.COMPLETED,
                     start_time=datetime(2026, 1, 2, tzinfo=UTC),
