@@ -8,7 +8,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
-from activities.signatures.ssh_signature import PublicKey, public_keys, sign_with
+from activities.signatures.ssh_signature import PublicKey, read_ssh_keys, sign_with
 from cli.output import UserError
 
 _MAKE_KEY = "`ssh-keygen -t ed25519` makes one"
@@ -54,7 +54,7 @@ def read_public_keys(path: Path) -> list[PublicKey]:
     text = _read_key_file(path).decode("utf-8", "replace")
     if "PRIVATE KEY-----" in text:
         raise UserError(f"{path} is a private key; name the public one, such as {path}.pub")
-    if not (keys := public_keys(text)):
+    if not (keys := read_ssh_keys(text)):
         raise UserError(f"{path} has no public key of type ssh-ed25519")
     return keys
 

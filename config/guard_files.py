@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
-from config.regexes import compile_cached_pattern
+from config.regexes import compile_cached_regex
 from config.schema.agent import ConfigError
 from config.schema.guards import FieldMatch, Guard, GuardPoint, Match
 from config.yaml_files import YAML, read_yaml_text
@@ -116,7 +116,7 @@ def _parse_guard(path: Path, node: yaml.Node) -> Guard:
             line = read.line_at(where)
             raise ConfigError(f"{path}:{line}: {_guard_key(where)}: template: {error}") from None
     if guard.match.random is not None and not any(
-        "value" in compile_cached_pattern(text).groupindex for text in guard.match.content
+        "value" in compile_cached_regex(text).groupindex for text in guard.match.content
     ):
         line = read.line_at(("match", "random"))
         raise ConfigError(

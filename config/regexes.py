@@ -10,7 +10,7 @@ PASSED_OVER = 4096
 """Most characters of a text that is matched against all patterns at once."""
 
 
-def compile_pattern(pattern: str, *, any_case: bool = False, memory: int | None = None) -> Any:
+def compile_regex(pattern: str, *, any_case: bool = False, memory: int | None = None) -> Any:
     """Compile a pattern. Raises re2.error.
 
     Args:
@@ -30,12 +30,12 @@ def _regex_options(*, any_case: bool = False, memory: int | None = None) -> re2.
 
 
 @lru_cache(maxsize=1024)
-def compile_cached_pattern(pattern: str) -> Any:
-    """Like `compile_pattern`, cached. Raises re2.error."""
-    return compile_pattern(pattern)
+def compile_cached_regex(pattern: str) -> Any:
+    """Like `compile_regex`, cached. Raises re2.error."""
+    return compile_regex(pattern)
 
 
-def pattern_error(error: re2.error) -> str:
+def regex_error(error: re2.error) -> str:
     """The engine's message about an invalid pattern, which may come as bytes."""
     message = error.args[0]
     return message.decode() if isinstance(message, bytes) else str(message)
@@ -71,9 +71,9 @@ def _compile_pattern_set(patterns: tuple[str, ...]) -> Any:
 
 def _check_pattern(text: str) -> str:
     try:
-        compile_cached_pattern(text)
+        compile_cached_regex(text)
     except re2.error as error:
-        raise ValueError(f"expected a pattern in re2 syntax ({pattern_error(error)})") from None
+        raise ValueError(f"expected a pattern in re2 syntax ({regex_error(error)})") from None
     return text
 
 

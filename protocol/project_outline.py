@@ -87,10 +87,10 @@ def _unit_row(unit: ProjectUnit) -> outline.Row:
     # The title of a feature is the beginning of its description.
     title = (unit.title,) if unit.checks and unit.title else ()
     text = unit.id if title or not unit.title else f"{unit.id}: {unit.title}"
-    return outline.Row(text, outline.mark(unit.status), below=(*title, *unit_story(unit)))
+    return outline.Row(text, outline.mark(unit.status), below=(*title, *project_unit_story(unit)))
 
 
-def unit_story(unit: ProjectUnit) -> list[str]:
+def project_unit_story(unit: ProjectUnit) -> list[str]:
     lines = [line for attempt in unit.history for line in _attempt_lines(attempt)]
     for run in unit.evidence:
         end = [line for line in run.end.splitlines() if line.strip()]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from activities.commands.host_proxy import proxy_variables
-from activities.commands.system_calls import filter_program
+from activities.commands.system_calls import system_call_filter
 from activities.commands.user_namespace import (
     NOBODY,
     SANDBOX_USER,
@@ -73,7 +73,7 @@ def bubblewrap_command(
     Raises OSError: The worker is root, and cannot run commands as another user; or there is no
     filter of system calls for this machine.
     """
-    passed = [_pass_data(stack, filter_program())]
+    passed = [_pass_data(stack, system_call_filter())]
     arguments = [program, "--seccomp", str(passed[0]), "--die-with-parent", "--cap-drop", "ALL"]
     user = ["--uid", str(SANDBOX_USER), "--gid", str(SANDBOX_USER)]
     if is_machine_root():

@@ -45,7 +45,7 @@ X32 = 0x40000000
 
 
 @cache
-def filter_program() -> bytes:
+def system_call_filter() -> bytes:
     """Return the filter as BPF. Raises OSError: There is none for this machine's architecture."""
     calls = seccompy.Filter(default=seccompy.Action.ALLOW)
     for name in NEEDLESS:

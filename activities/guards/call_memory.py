@@ -31,7 +31,7 @@ class CallRecord(Data):
     """Those that guards compare or add up."""
 
 
-def note_call(
+def remember_call(
     snapshot: Snapshot, tool: str, arguments: dict[str, Any], at: int, *, ok: bool
 ) -> None:
     """Keep a call if a guard remembers calls of this tool."""
@@ -49,7 +49,7 @@ def note_call(
     snapshot.calls = snapshot.calls.write(LOG, _log_bytes(snapshot.calls) + line)
 
 
-def matches_history(
+def matches_remembered_calls(
     rule: HistoryMatch, calls: Files, arguments: dict[str, Any], now: int | None
 ) -> bool:
     """Return whether the calls before this one are such as the guard applies to.

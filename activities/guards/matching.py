@@ -9,13 +9,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, diff_files
-from activities.guards.call_memory import matches_history
+from activities.guards.call_memory import matches_remembered_calls
 from activities.job.conversation import Conversation
 from activities.job.conversation_calls import list_tools_run
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import is_secret
 from activities.text.safe_text import split_lines
-from config.regexes import compile_cached_pattern, regexes_that_may_match
+from config.regexes import compile_cached_regex, regexes_that_may_match
 from config.schema.guards import FieldMatch, Guard, GuardPoint, Match
 from protocol.phase import PhaseKind
 from protocol.tools import READ_LINES
@@ -94,7 +94,7 @@ def match_guard_groups(guard: Guard, now: GuardSituation) -> dict[str, str] | No
     groups = _match_arguments(match, now)
     if groups is None or not (_matches_path(match, now) and _guard_content_applies(match, now)):
         return None
-    if match.todo is not None and not compile_cached_pattern(match.todo).search(now.todo):
+    if match.todo is not None and not compile_cached_regex(match.todo).search(now.todo):
         return None
     if match.reads_lines is not None and (
         (count_lines_for_matching(now) or 0) <= match.reads_lines
@@ -105,7 +105,7 @@ def match_guard_groups(guard: Guard, now: GuardSituation) -> dict[str, str] | No
     ):
         return None
     if match.history and not (
-        now.calls and matches_history(match.history, now.calls, now.arguments, now.time_ms)
+        now.calls and matches_remembered_calls(match.history, now.calls, now.arguments, now.time_ms)
     ):
         return None
     # Last, because it reads the conversation.
@@ -130,7 +130,7 @@ def _match_arguments(match: Match, now: GuardSituation) -> dict[str, str] | None
     for name, pattern in match.arguments.items():
         if name not in now.arguments:
             return None
-        hit = compile_cached_pattern(pattern).search(str(now.arguments[name]))
+        hit = compile_cached_regex(pattern).search(str(now.arguments[name]))
         if hit is None:
             return None
         groups |= {key: value or "" for key, value in hit.groupdict().items()}
@@ -209,10 +209,9 @@ def count_lines_for_matching(now: GuardSituation) -> int | None:
 
 def _matches_guard_content(text: str, match: Match) -> bool:
     return any(
-        "value" not in compile_cached_pattern(pattern).groupindex
-        or is_secret(hit, match.random or 0)
+        "value" not in compile_cached_regex(pattern).groupindex or is_secret(hit, match.random or 0)
         for pattern in regexes_that_may_match(tuple(match.content), text)
-        for hit in compile_cached_pattern(pattern).finditer(text)
+        for hit in compile_cached_regex(pattern).finditer(text)
     )
 
 

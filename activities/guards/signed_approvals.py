@@ -4,7 +4,7 @@ import unicodedata
 
 from activities.signatures.ssh_signature import (
     InvalidSignatureFile,
-    public_keys,
+    read_ssh_keys,
     verify_signature,
 )
 from activities.toolkit.agent_tools import agent_tools_by_name
@@ -68,13 +68,13 @@ def check_signed_approval(
         signer = verify_signature(_as_file(signature), statement.encode(), SIGNED_AS)
     except InvalidSignatureFile as problem:
         return CheckApprovalReply(refused=f"the signature does not approve this call: {problem}")
-    names = [name for name in rule.by if signer in public_keys(config.signers[name])]
+    names = [name for name in rule.by if signer in read_ssh_keys(config.signers[name])]
     if not names:
         return CheckApprovalReply(
             refused=f"{signer.fingerprint} is not the key of {' or '.join(rule.by)}"
         )
     # A key under two names is one person's.
-    keyed = [name for name, key in config.signers.items() if signer in public_keys(key)]
+    keyed = [name for name, key in config.signers.items() if signer in read_ssh_keys(key)]
     for name in keyed if rule.not_starter else ():
         if _person(name) == _person(starter):
             return CheckApprovalReply(refused=f"{name} started the job; another must approve it")

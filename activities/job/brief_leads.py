@@ -59,7 +59,7 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
     return Lead(mode=outer.mode)
 
 
-def introduces(sentence: str) -> bool:
+def is_brief_lead(sentence: str) -> bool:
     ending = sentence.rstrip(" *_")[-1:]
     return ending not in ".!?" or _FOLLOWING.search(sentence) is not None
 

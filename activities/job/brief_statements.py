@@ -13,7 +13,7 @@ from activities.job.brief_leads import (
     Mode,
     heading_mode,
     inline_marks,
-    introduces,
+    is_brief_lead,
     lead_of,
     scenario_demands,
     short_lead,
@@ -153,7 +153,7 @@ class _Reader:
                 return Lead(block.text.strip(), "binds")
             return outer
         sentence = self._sentences(block.text)[-1][0] if block.text.strip() else ""
-        if not introduces(sentence):
+        if not is_brief_lead(sentence):
             return outer
         return lead_of(sentence, outer)
 
@@ -173,7 +173,7 @@ class _Reader:
         for number, (text, offset, part_lead) in enumerate(parts):
             line = block.line + block.text.count("\n", 0, offset)
             last = number == len(parts) - 1
-            if last and leads and introduces(text) and lead_of(text, lead).mode == "binds":
+            if last and leads and is_brief_lead(text) and lead_of(text, lead).mode == "binds":
                 continue
             if last and siblings and text.endswith(":") and lead_of(text, lead).mode == "binds":
                 self._leads[block.lists[-1]] = lead_of(text, self._bases[block.lists[-1]])

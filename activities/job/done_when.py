@@ -16,7 +16,7 @@ from activities.checkpoints import Files, FilesError, PathRefused, parse_path
 from activities.text.json_schema import list_json_schema_violations, schema_problem
 from activities.text.json_values import MAX_DEPTH, read_json_value
 from activities.text.safe_text import replace_surrogates
-from config.regexes import compile_cached_pattern, pattern_error
+from config.regexes import compile_cached_regex, regex_error
 from config.yaml_files import YAML, UniqueKeyLoader
 from protocol.todo_list import DoneWhen, ValidFile
 from protocol.validation_errors import all_validation_errors
@@ -42,7 +42,7 @@ def check_done_when(condition: DoneWhen) -> DoneWhen:
     try:
         if condition.matches:
             parse_path(condition.matches.path)
-            compile_cached_pattern(condition.matches.pattern)
+            compile_cached_regex(condition.matches.pattern)
         elif condition.valid:
             parse_path(condition.valid.path)
             check_done_when_schema(condition.valid.schema_)
@@ -51,7 +51,7 @@ def check_done_when(condition: DoneWhen) -> DoneWhen:
     except PathRefused as refused:
         raise ValueError(str(refused)) from None
     except re2.error as error:
-        raise ValueError(f"pattern is not valid RE2: {pattern_error(error)}") from None
+        raise ValueError(f"pattern is not valid RE2: {regex_error(error)}") from None
     return condition
 
 
@@ -94,7 +94,7 @@ def _done_when_problem(files: Files, condition: DoneWhen) -> str | None:
         text = files.read(path).decode(errors="replace")
     except (FilesError, PathRefused) as problem:
         return str(problem)
-    if compile_cached_pattern(condition.matches.pattern).search(text):
+    if compile_cached_regex(condition.matches.pattern).search(text):
         return None
     shown = text[:SHOWN_CHARACTERS] + ("…" if len(text) > SHOWN_CHARACTERS else "")
     return f"Nothing in {path} matches; it has {len(text):,} characters" + (

@@ -17,7 +17,7 @@ from activities.guards.matching import (
 from activities.learning.finished_jobs import CallMoment
 from activities.learning.trace_patterns import Pattern, pattern_reason
 from config.learned_guards import LearnedRevision
-from config.regexes import compile_cached_pattern
+from config.regexes import compile_cached_regex
 from config.schema.guards import FieldMatch, Guard, Match
 from protocol.short_text import first_few
 
@@ -54,9 +54,7 @@ def _unproved_claim_template(
     if not moments or has_proof or not can_prove:
         return None
     if pattern.tool == "todo_complete":
-        if not all(
-            compile_cached_pattern(CLAIM).search(moment.situation.todo) for moment in moments
-        ):
+        if not all(compile_cached_regex(CLAIM).search(moment.situation.todo) for moment in moments):
             return None
         kinds = {moment.situation.phase for moment in moments}
         return Guard(

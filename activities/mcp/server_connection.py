@@ -66,7 +66,7 @@ class Turn:
     """The server's own state, unchanged."""
 
 
-class Connection:
+class ServerConnection:
     """Runs in a task of its own, since the task that opens the connection must close it."""
 
     def __init__(self, name: str, server: Server, folder: Path | None) -> None:

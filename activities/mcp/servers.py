@@ -29,7 +29,12 @@ from mcp.types import (
 
 from activities.mcp.call_errors import ServerCallFailed, ServerCallInterrupted, ServerUnavailable
 from activities.mcp.raw_answers import salvage_raw_answer
-from activities.mcp.server_connection import Called, Connection, Turn, describe_mcp_connection_error
+from activities.mcp.server_connection import (
+    Called,
+    ServerConnection,
+    Turn,
+    describe_mcp_connection_error,
+)
 from activities.mcp.tasks import TaskState
 from activities.mcp.transport import UNEXPLAINED, CallProgress
 from config.schema.mcp_servers import Server
@@ -69,7 +74,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, ServerConnection] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         # The end of this thread ends the processes it started (`activities.mcp.process_group`).
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
@@ -207,27 +212,29 @@ class Servers:
             future.cancel()
             raise
 
-    async def _open_connection(self, name: str, server: Server, folder: Path | None) -> Connection:
+    async def _open_connection(
+        self, name: str, server: Server, folder: Path | None
+    ) -> ServerConnection:
         if folder:
-            alone = Connection(name, server, folder)
+            alone = ServerConnection(name, server, folder)
             await alone.wait_until_open()
             return alone
         key = _server_key(server)
         async with self._locks.setdefault(key, asyncio.Lock()):
             connection = self._connections.get(key)
             if connection is None or not connection.is_usable:
-                connection = Connection(name, server, None)
+                connection = ServerConnection(name, server, None)
                 await connection.wait_until_open()
                 self._connections[key] = connection
         return connection
 
-    async def _drop_connection(self, connection: Connection) -> None:
+    async def _drop_connection(self, connection: ServerConnection) -> None:
         for key, other in list(self._connections.items()):
             if other is connection:
                 del self._connections[key]
         await connection.close()
 
-    async def _drop_if_silent(self, connection: Connection) -> None:
+    async def _drop_if_silent(self, connection: ServerConnection) -> None:
         """Drop a server that does not even list its tools any more."""
         try:
             async with asyncio.timeout(2):

@@ -20,7 +20,7 @@ from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.failures import typed_failure
-from activities.stores.endpoint_turns import EndpointTurns, TurnKey, Wait, endpoint_has_quota
+from activities.stores.endpoint_turns import EndpointTurns, TurnKey, TurnWait, endpoint_has_quota
 from activities.stores.learned_quota import NamedLimits, Quota, decayed_count
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRejectedError, StoreUnavailableError
@@ -155,7 +155,7 @@ def _set_quota(model: ModelConfig) -> Quota:
     return Quota(model.requests_per_minute, model.tokens_per_minute)
 
 
-def _quota_failure(model: ModelConfig, wait: Wait) -> ApplicationError:
+def _quota_failure(model: ModelConfig, wait: TurnWait) -> ApplicationError:
     return typed_failure(
         "Endpoint",
         f"endpoint: quota of {provider_name(model)} ({_describe_quota(model, wait.quota)}) is in "

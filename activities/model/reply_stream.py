@@ -23,7 +23,7 @@ from activities.model.call_assembly import ReadCall
 from activities.model.chat_reply import ChatReply
 from activities.model.prompt import read_prompt_tools
 from activities.model.responses import ResponseReply
-from activities.model.wire_reply import WireReply, event_error, failure_message
+from activities.model.wire_reply import WireReply, reply_event_error, reply_failure_message
 from activities.redaction.credentials import without_credentials
 from activities.runtime.heartbeats import set_heartbeat_details
 from activities.text.safe_text import NAME_CHARACTERS, replace_surrogates, safe_tool_name
@@ -199,8 +199,8 @@ def _quote_malformed_stream(data: bytes) -> Iterator[None]:
 def _parse_stream_chunk(data: bytes, request: httpx2.Request, name: str = "") -> dict[str, Any]:
     """Return the JSON of an event or answer. Raises openai.APIError if it reports an error."""
     chunk: dict[str, Any] = json.loads(data)
-    if error := event_error(chunk, name):
-        raise openai.APIError(failure_message(error), request, body=error)
+    if error := reply_event_error(chunk, name):
+        raise openai.APIError(reply_failure_message(error), request, body=error)
     return chunk
 
 

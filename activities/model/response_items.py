@@ -333,12 +333,12 @@ def _may_be_told_by(item: OutputItem, entry: Telling) -> bool:
         is_named_alike = known.get("name") in (None, "", entry.item.get("name"))
         return is_named_alike and (mine == theirs or MIXED_UP in mine)
     if entry.type == MESSAGE:
-        mine, theirs = message_text(known), message_text(entry.item)
+        mine, theirs = item_message_text(known), item_message_text(entry.item)
         return not theirs or theirs.startswith(mine) or mine.startswith(theirs)
     return True
 
 
-def message_text(message: dict[str, Any]) -> str:
+def item_message_text(message: dict[str, Any]) -> str:
     content = message.get("content") or []
     if isinstance(content, str):
         return content
@@ -346,7 +346,7 @@ def message_text(message: dict[str, Any]) -> str:
 
 
 def _says_something(content: object) -> bool:
-    return isinstance(content, (list, str)) and bool(message_text({"content": content}))
+    return isinstance(content, (list, str)) and bool(item_message_text({"content": content}))
 
 
 def _arguments_text(entry: Telling) -> str:

@@ -22,11 +22,11 @@ from activities.model.response_items import (
     REASONING,
     Telling,
     collect_items,
-    message_text,
+    item_message_text,
     tellings_of,
     tellings_of_output,
 )
-from activities.model.wire_reply import EMPTY_STREAM, WireReply, event_kind
+from activities.model.wire_reply import EMPTY_STREAM, WireReply, reply_event_kind
 from activities.text.safe_text import replace_surrogates
 from config.schema.model_settings import ModelConfig
 
@@ -66,7 +66,7 @@ class ResponseReply(WireReply):
     _items: list[dict[str, Any]] | None = None
 
     def add(self, event: dict[str, Any], name: str = "") -> None:
-        kind = event_kind(event, name)
+        kind = reply_event_kind(event, name)
         self._items = None
         if isinstance(number := event.get("sequence_number"), int):
             self.seen.add(number)
@@ -137,7 +137,7 @@ class ResponseReply(WireReply):
 
     @property
     def text(self) -> str:
-        return "".join(map(message_text, self._items_of_type(MESSAGE)))
+        return "".join(map(item_message_text, self._items_of_type(MESSAGE)))
 
     @property
     def is_refusal(self) -> bool:  # type: ignore[override]

@@ -77,16 +77,16 @@ class WireReply(ABC):
         return []
 
 
-def event_kind(event: dict[str, Any], name: str) -> str:
+def reply_event_kind(event: dict[str, Any], name: str) -> str:
     kind = event.get("type")
     return kind if kind and isinstance(kind, str) else name
 
 
-def event_error(event: dict[str, Any], name: str = "") -> object:
+def reply_event_error(event: dict[str, Any], name: str = "") -> object:
     """Return the error that an event or an answer reports, wherever it is; None without one."""
     if error := event.get("error"):
         return error
-    kind, response = event_kind(event, name), event.get("response")
+    kind, response = reply_event_kind(event, name), event.get("response")
     if kind in ("error", "response.error"):
         return event
     for each in (response, event if event.get("object") == "response" else None):
@@ -115,7 +115,7 @@ def _bare_failure(event: dict[str, Any], kind: str, response: object) -> object:
     return event if any(isinstance(event.get(key), str) for key in MESSAGES) else None
 
 
-def failure_message(error: object) -> str:
+def reply_failure_message(error: object) -> str:
     """Return what an error says; a sentence of our own if it says nothing."""
     if isinstance(error, dict):
         texts = (error.get(key) for key in MESSAGES)

@@ -37,7 +37,7 @@ def work_mark(snapshot: Snapshot) -> str:
     return text_fingerprint(json.dumps([work_fingerprint(snapshot), sorted(seen.commands)]))
 
 
-def brings_news(snapshot: Snapshot, began: str | None) -> bool:
+def phase_brings_news(snapshot: Snapshot, began: str | None) -> bool:
     """Whether the phase completed an item that people asked for, or took notes of substance."""
     state = snapshot.state
     for item in state.scope:
@@ -70,7 +70,7 @@ MAX_OUTPUTS = 4
 HEADING = "# What the last calls of the phase before gave, which no reply has read"
 
 
-def unread_output(snapshot: Snapshot) -> str:
+def unread_phase_output(snapshot: Snapshot) -> str:
     """Return the end of what commands and tools gave that cannot be read again; else empty."""
     tools = agent_tools_by_name(snapshot.config)
     outputs: list[str] = []

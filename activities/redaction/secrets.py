@@ -12,7 +12,7 @@ from activities.redaction.credentials import HIDDEN, hide_credentials
 from activities.text.safe_text import replace_surrogates
 from config.guard_files import read_guards
 from config.layers import SHIPPED
-from config.regexes import compile_cached_pattern, regexes_that_may_match
+from config.regexes import compile_cached_regex, regexes_that_may_match
 from config.schema.guards import Match
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(?P<part>\.[A-Za-z_]\w*)*[.,;]*")
@@ -54,7 +54,7 @@ def redact(text: str) -> str:
     """
     match, text = _secret_text_match(), replace_surrogates(hide_credentials(text))
     for pattern in regexes_that_may_match(tuple(match.content), text):
-        text = compile_cached_pattern(pattern).sub(_make_replacer(match.random or 0), text)
+        text = compile_cached_regex(pattern).sub(_make_replacer(match.random or 0), text)
     return text
 
 

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from activities.checkpoints import Files
 from activities.requirements.requirement_files import read_workspace_list
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.numbering import Entry
+from activities.requirements.text.numbering import NumberedEntry
 from activities.text.safe_text import as_readable_json
 from protocol.short_text import one_line
 
@@ -53,7 +53,11 @@ def read_candidates(files: Files) -> list[DocumentCandidates]:
 
 
 def put_candidates(
-    files: Files, document: str, candidates: list[Candidate], entries: list[Entry], threshold: float
+    files: Files,
+    document: str,
+    candidates: list[Candidate],
+    entries: list[NumberedEntry],
+    threshold: float,
 ) -> Files:
     """Write both files, with these as the document's candidates in place of earlier ones.
 
@@ -90,7 +94,7 @@ def describe_candidate(candidate: Candidate, most: int | None = None) -> str:
     )
 
 
-def describe_entry(entry: Entry | ListedEntry, most: int | None = None) -> str:
+def describe_entry(entry: NumberedEntry | ListedEntry, most: int | None = None) -> str:
     """Describe an entry that the document numbers on one line, cut to `most` characters."""
     text = " ¶ ".join(" ".join(passage.split()) for passage in entry.passages)
     text += f" [goes on on p.{entry.page + 1}: {entry.rest}]" if entry.rest else ""

@@ -14,7 +14,7 @@ from activities.requirements.document_view import LEAST_WORDS, DocumentView, sen
 from activities.requirements.requirement import Requirement, normalized_words
 from activities.requirements.set_aside_rules import Passage, SetAsideRule
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate
-from activities.requirements.text.numbering import Entry, NumberClass
+from activities.requirements.text.numbering import NumberClass, NumberedEntry
 from activities.requirements.text.sentences import cut_sentence
 from activities.requirements.versions import KeptRequirement
 
@@ -30,7 +30,7 @@ class NumberCoverage:
     numbers: NumberClass
     cited: int
     set_aside: int
-    open: list[Entry]
+    open: list[NumberedEntry]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Coverage:
         return [(each.path, sentence) for each in self.documents for sentence in each.uncovered]
 
     @property
-    def open_entries(self) -> list[tuple[str, Entry]]:
+    def open_entries(self) -> list[tuple[str, NumberedEntry]]:
         """Document and entry of each number that is neither cited nor set aside."""
         return [
             (each.path, entry)

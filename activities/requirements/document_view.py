@@ -8,7 +8,7 @@ from functools import cached_property
 from activities.documents.pages import Page
 from activities.requirements.completeness import DocumentDecisions, SampledSentence
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate, Form
-from activities.requirements.text.numbering import Entry, NumberClass
+from activities.requirements.text.numbering import NumberClass, NumberedEntry
 from activities.requirements.text.sentences import Sentence, cut_sentence
 from activities.requirements.text.statements import DocumentStatements, statements_of
 from activities.text.indicators import shipped_indicators
@@ -135,7 +135,7 @@ class DocumentView:
             above = named.get(above.lead or "")
         return passages
 
-    def is_ledger(self, entry: Entry) -> bool:
+    def is_ledger(self, entry: NumberedEntry) -> bool:
         """Whether the entries of its class are requirements."""
         return any(
             self.are_requirements(numbers)
@@ -143,7 +143,7 @@ class DocumentView:
             if entry in numbers.entries
         )
 
-    def entry(self, id: str) -> Entry | None:
+    def entry(self, id: str) -> NumberedEntry | None:
         """Return what the document numbers so; None if it numbers nothing so."""
         entries = (each for numbers in self.statements.number_classes for each in numbers.entries)
         return next((each for each in entries if each.id == id), None)

@@ -6,14 +6,14 @@ from activities.checkpoints import Files
 from activities.documents.pages import PageRanges
 from activities.requirements.requirement_files import read_workspace_list
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.numbering import Entry
+from activities.requirements.text.numbering import NumberedEntry
 from activities.text.safe_text import as_readable_json
 from protocol.data_model import Data
 
 PATH = "requirements/set_aside.json"
 
 
-Passage = Candidate | Entry
+Passage = Candidate | NumberedEntry
 
 
 class SetAsideRule(Data):

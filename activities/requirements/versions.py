@@ -310,7 +310,7 @@ def version_difference(
     )
 
 
-def kept_as_data(files: Files) -> list[dict[str, object]]:
+def version_as_data(files: Files) -> list[dict[str, object]]:
     """Return the kept requirements as rows of `output/requirements.json`."""
     version = read_new_version(files)
     return [

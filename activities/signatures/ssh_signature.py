@@ -40,7 +40,7 @@ class PublicKey:
         return f"SHA256:{digest}"
 
 
-def public_keys(text: str) -> list[PublicKey]:
+def read_ssh_keys(text: str) -> list[PublicKey]:
     """Return the ed25519 keys in the text of a .pub, authorized_keys or allowed_signers file."""
     keys = []
     for encoded in _PUBLIC.findall(text):

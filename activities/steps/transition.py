@@ -18,7 +18,12 @@ from activities.model.prices import priced_usage
 from activities.model.prompt import count_prompt_tokens
 from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import archive_prompt, archive_stem
-from activities.phases.phase_outcome import brings_news, phase_mark, unread_output, work_mark
+from activities.phases.phase_outcome import (
+    phase_brings_news,
+    phase_mark,
+    unread_phase_output,
+    work_mark,
+)
 from activities.phases.snapshot_transition import (
     build_next_phase,
     close_phase,
@@ -72,7 +77,7 @@ class TransitionActivity(ModelActivity):
         mark, work, is_idle = "", "", False
         if snapshot.state.phase.purpose == "work":
             mark, work = phase_mark(snapshot), work_mark(snapshot)
-            is_idle = not brings_news(snapshot, request.began)
+            is_idle = not phase_brings_news(snapshot, request.began)
         remarks: list[str] = []
         if request.restore is not None:
             restore_phase_start(snapshot, request.restore, with_files=request.restore_files)
@@ -110,7 +115,7 @@ class TransitionActivity(ModelActivity):
         issue: str,
         last_page: str,
     ) -> None:
-        written, unread = snapshot.files, unread_output(snapshot)
+        written, unread = snapshot.files, unread_phase_output(snapshot)
         given_up = request.outcome == "rewound"
         snapshot.files = with_workspace_summary(snapshot, finished, given_up=given_up)
         snapshot.record_changes(written)

@@ -55,7 +55,7 @@ NEW_ENDPOINT = text(
 
 
 @dataclass
-class Schedule:
+class TurnSchedule:
     """When an endpoint has a free turn. Times are seconds of the store's clock."""
 
     requests_at: float = 0.0
@@ -79,7 +79,7 @@ class Schedule:
         self.tokens_per_byte += NEWEST_SHARE * (used / max(size, 1) - self.tokens_per_byte)
 
 
-_FIGURES = tuple(asdict(Schedule()))
+_FIGURES = tuple(asdict(TurnSchedule()))
 # Built once: to build a query costs as much as to run it.
 _CALL = (TURNS.c.endpoint == bindparam("of")) & (TURNS.c.call == bindparam("by"))
 _FIND_TURN = select(TURNS).where(_CALL)
@@ -128,7 +128,7 @@ class TurnKey:
 
 
 @dataclass(frozen=True)
-class Wait:
+class TurnWait:
     """How long a call waits for its turn."""
 
     seconds: float
@@ -171,19 +171,19 @@ class EndpointTurns:
     clock: float | None = None
     """Seconds; None for the store's clock."""
     now: float = field(init=False)
-    schedule: Schedule = field(init=False)
+    schedule: TurnSchedule = field(init=False)
     learned: LearnedQuota = field(init=False)
 
     def __post_init__(self) -> None:
         of = {"of": self.endpoint}
         if (row := self.connection.execute(_READ_ENDPOINT, of).first()) is None:
-            values = {"endpoint": self.endpoint, **asdict(Schedule())}
+            values = {"endpoint": self.endpoint, **asdict(TurnSchedule())}
             self.connection.execute(NEW_ENDPOINT, values)
             row = self.connection.execute(_READ_ENDPOINT, of).one()
         # After the lock, for which it may have waited.
         self.now = _store_time(self.connection) if self.clock is None else self.clock
         *figures, learned = row
-        self.schedule = Schedule(*figures)
+        self.schedule = TurnSchedule(*figures)
         self.learned = LearnedQuota.read(learned, self.now)
 
     @property
@@ -199,17 +199,17 @@ class EndpointTurns:
         values = {"of": self.endpoint, **asdict(self.schedule), "learned": learned}
         self.connection.execute(_SAVE_ENDPOINT, values)
 
-    def ask(self, key: TurnKey, size: int) -> Wait:
+    def ask(self, key: TurnKey, size: int) -> TurnWait:
         """Return how long a request with `size` bytes waits; if not at all, it has its turn.
 
         It keeps its place until `settle`.
         """
         if not self.quota:
-            return Wait(0.0, self.quota)
+            return TurnWait(0.0, self.quota)
         turn = self.connection.execute(_FIND_TURN, key.row).first()
         if turn and turn.at is not None:
             if 0 <= self.now - turn.at < LATE_SECONDS:
-                return Wait(0.0, self.quota)
+                return TurnWait(0.0, self.quota)
             self.connection.execute(_DELETE_TURN, key.row)
             turn = None
         has_waited = turn is not None
@@ -276,14 +276,14 @@ class EndpointTurns:
         of = {**key.row, "now": self.now, "place": start}
         return _Before(*self.connection.execute(_COUNT_BEFORE, of).one())
 
-    def _wait(self, before: _Before) -> Wait:
+    def _wait(self, before: _Before) -> TurnWait:
         """Return how long a call waits for those whose place is before its own."""
         quota, free = self.quota, max(0.0, self.schedule.free_at(self.now) - self.now)
         if not free and not before.here:
-            return Wait(0.0, quota)
+            return TurnWait(0.0, quota)
         requests = before.jobs * quota.request_seconds
         theirs = max(requests, (before.tokens or 0.0) * quota.token_seconds)
-        return Wait(max(SHORTEST_SLEEP, min(free + theirs, LONGEST_SECONDS)), quota)
+        return TurnWait(max(SHORTEST_SLEEP, min(free + theirs, LONGEST_SECONDS)), quota)
 
 
 def endpoint_has_quota(connection: Connection, endpoint: str) -> bool:

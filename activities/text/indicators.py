@@ -14,7 +14,7 @@ import re2
 from pydantic import ConfigDict, Field
 
 from config.layers import configuration_layers
-from config.regexes import compile_cached_pattern
+from config.regexes import compile_cached_regex
 from config.yaml_files import read_yaml_model
 from protocol.data_model import Data
 
@@ -118,7 +118,7 @@ class IndicatorMatcher:
         phrase_count = len(self._phrases)
         for number in matched:
             if number >= phrase_count:
-                pattern = compile_cached_pattern(self._excluded[number - phrase_count])
+                pattern = compile_cached_regex(self._excluded[number - phrase_count])
                 text = _blank_excluded_indicators(pattern, text)
         hits = [
             hit
@@ -141,7 +141,7 @@ class IndicatorMatcher:
                 regulation=phrase.regulation,
                 confidence=phrase.confidence,
             )
-            for match in compile_cached_pattern(self._patterns[number]).finditer(text)
+            for match in compile_cached_regex(self._patterns[number]).finditer(text)
         ]
 
     def language_of(self, text: str) -> LanguageCode:

@@ -11,7 +11,7 @@ from jsonschema.protocols import Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from config.regexes import compile_cached_pattern
+from config.regexes import compile_cached_regex
 
 MAX_VIOLATIONS = 5
 MAX_TEXT = 300
@@ -54,7 +54,7 @@ def _check_json_schema_pattern(
     _: Validator, pattern: str, instance: object, schema: object
 ) -> Iterator[SchemaViolation]:
     try:
-        expression = compile_cached_pattern(pattern)
+        expression = compile_cached_regex(pattern)
     except re2.error:  # the engine does not support lookarounds and the like
         return
     if isinstance(instance, str) and not expression.search(instance):

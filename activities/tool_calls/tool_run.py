@@ -11,7 +11,7 @@ from activities.checkpoints.checkpoint_errors import FileMissing
 from activities.checkpoints.volatile_paths import volatile_matcher
 from activities.commands.check_commands import simple_commands
 from activities.guards.call_guards import CallGuards
-from activities.guards.call_memory import note_call
+from activities.guards.call_memory import remember_call
 from activities.guards.voting import VotingOutcome
 from activities.job.activity_context import (
     activity_schedule_time,
@@ -243,9 +243,9 @@ def _run_guarded_tool_call(
     try:
         text = _run_tool_with_typed_failures(entry, context, arguments, snapshot)
     except (ToolError, FilesError, PathRefused):
-        note_call(snapshot, entry.name, arguments, context.time_ms, ok=False)
+        remember_call(snapshot, entry.name, arguments, context.time_ms, ok=False)
         raise
-    note_call(snapshot, entry.name, arguments, context.time_ms, ok=not context.command_failure)
+    remember_call(snapshot, entry.name, arguments, context.time_ms, ok=not context.command_failure)
     check_changed_paths(
         diff_files(snapshot.files, context.files),
         snapshot.state.phase.kind,

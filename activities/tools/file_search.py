@@ -16,7 +16,7 @@ from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools.file_tools import MAX_LINE, Path
-from config.regexes import compile_pattern, pattern_error
+from config.regexes import compile_regex, regex_error
 
 MAX_HITS = 100
 MANY = 10
@@ -67,10 +67,10 @@ def search_files(
 def _compile_file_query(query: str, mode: str) -> re2._Regexp[str]:
     try:
         if mode == "text":
-            return compile_pattern(re2.escape(query), any_case=True)
-        return compile_pattern(query)
+            return compile_regex(re2.escape(query), any_case=True)
+        return compile_regex(query)
     except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {pattern_error(error)}") from None
+        raise ToolError(f"query is not a valid RE2 pattern: {regex_error(error)}") from None
 
 
 def _files_under(context: ToolContext, path: str) -> Iterator[FileEntry]:

@@ -13,7 +13,7 @@ from activities.toolkit.registry import Tool, tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.toolkit.tool_offer import MAX_OFFERED, offer_tools
-from config.regexes import compile_pattern, pattern_error
+from config.regexes import compile_regex, regex_error
 from config.schema.agent import AgentConfig
 from protocol.job_state import JobState
 
@@ -103,9 +103,9 @@ def _tool_search_page(entry: Tool) -> str:
 def _search_tools_by_pattern(pool: list[Tool], pattern: str) -> list[Tool]:
     """Return tools that match the pattern: by name first, then by summary, then by the rest."""
     try:
-        compiled = compile_pattern(pattern, any_case=True, memory=PATTERN_BYTES)
+        compiled = compile_regex(pattern, any_case=True, memory=PATTERN_BYTES)
     except re2.error as error:
-        raise ToolError(f"query is not a valid RE2 pattern: {pattern_error(error)}") from None
+        raise ToolError(f"query is not a valid RE2 pattern: {regex_error(error)}") from None
     ranked = [
         entry for n in range(3) for entry in pool if compiled.search(_tool_search_texts(entry)[n])
     ]

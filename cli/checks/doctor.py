@@ -23,7 +23,7 @@ from engine.otel import optional_export
 from engine.setup_errors import SetupError
 
 
-async def run_checks(
+async def run_doctor_checks(
     project: Path | None = None, tool_problems: Sequence[str] = ()
 ) -> AsyncIterator[CheckResult]:
     """Yield all checks; a failing check often explains those after it.

@@ -48,7 +48,7 @@ def doctor(
     from activities.toolkit.own_tools import collecting_tool_problems  # noqa: PLC0415
 
     with collecting_tool_problems() as tool_problems:
-        from cli.checks.doctor import run_checks  # noqa: PLC0415
+        from cli.checks.doctor import run_doctor_checks  # noqa: PLC0415
         from cli.checks.leave_facts import check_absence, parse_absence_hours  # noqa: PLC0415
         from cli.checks.model_checks import check_models  # noqa: PLC0415
 
@@ -57,7 +57,7 @@ def doctor(
             return check_absence(project or agent, parse_absence_hours(leave))
         if model:
             return check_models(agent)
-        return run_checks(Path(project) if project else None, tool_problems)
+        return run_doctor_checks(Path(project) if project else None, tool_problems)
 
     async def print_checks() -> list[CheckResult]:
         results = []

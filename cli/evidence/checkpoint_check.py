@@ -18,7 +18,7 @@ from activities.preparation.agent_resolution import resolve_job_limits
 from cli.evidence.claims import Claim
 from cli.evidence.derived_documents import PEOPLE, derive_documents
 from cli.evidence.reachable_objects import walk_reachable_objects
-from cli.evidence.run_history import COMPLETED, Call, RunHistory, encryption_reason
+from cli.evidence.run_history import COMPLETED, HistoryCall, RunHistory, encryption_reason
 from protocol.endings import COMPLETION_FILE
 from protocol.job_state import JobState
 from protocol.limits import JobLimits
@@ -123,7 +123,7 @@ def _descends(store: Checkpoints, parents: dict[str, str], commit: str, base: st
     return True
 
 
-def _check_reply(claim: Claim, store: Checkpoints, call: Call) -> bool:
+def _check_reply(claim: Claim, store: Checkpoints, call: HistoryCall) -> bool:
     """Compare state, limits and items that a call reported with its checkpoint's."""
     result = call.result if isinstance(call.result, dict) else {}
     if not result.get("state") and not result.get("scope"):

@@ -109,7 +109,7 @@ def _other_fields(values: Sequence[Any], again: Sequence[Any]) -> list[str]:
     return sorted(fields - _TIMES)
 
 
-def _with_request(call: run_history.Call, replayed: ReplayedRun) -> run_history.Call:
+def _with_request(call: run_history.HistoryCall, replayed: ReplayedRun) -> run_history.HistoryCall:
     again = replayed.calls.get(call.activity_id)
     if not call.local or again is None or again.name != call.name:
         return call

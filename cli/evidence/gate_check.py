@@ -14,7 +14,7 @@ from activities.tool_catalogue import EXTENSIONS, REGISTRY
 from activities.toolkit.tool_errors import ToolError
 from cli.evidence.claims import Claim
 from cli.evidence.command_check import CommandRuns
-from cli.evidence.run_history import Call, RunHistory, encryption_reason
+from cli.evidence.run_history import HistoryCall, RunHistory, encryption_reason
 from protocol.endings import GateFacts
 from workflows.rules import gates
 
@@ -56,7 +56,9 @@ class GateChecks:
             claim.unchecked.append(encryption_reason(runs) or "no gate was reached")
         return claim
 
-    def _check_gate(self, claim: Claim, call: Call, following: Call | None) -> bool | None:
+    def _check_gate(
+        self, claim: Claim, call: HistoryCall, following: HistoryCall | None
+    ) -> bool | None:
         """Return whether the gate passed; None if it could not be decided again."""
         where = f"event {call.event}, the gate at {call.base[:12]}"
         if not call.base:
@@ -137,7 +139,7 @@ def _refusal_reason(snapshot: Snapshot, call: int | None, facts: GateFacts) -> s
     return outcome.reason if isinstance(outcome, gates.Refusal) else ""
 
 
-def _contradiction(reason: str, following: Call) -> str:
+def _contradiction(reason: str, following: HistoryCall) -> str:
     """Return how the call after a gate contradicts the gate's decision; empty if it does not."""
     request: dict[str, Any] = following.request if isinstance(following.request, dict) else {}
     refusal = request.get("refusal")

@@ -31,7 +31,7 @@ _ENDS = {
 
 
 @dataclass(frozen=True)
-class Call:
+class HistoryCall:
     activity_id: str
     name: str
     event: int
@@ -66,7 +66,7 @@ class RunHistory:
     continued_from: str = ""
     continued_to: str = ""
     arguments: list[Any] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
+    calls: list[HistoryCall] = field(default_factory=list)
     """In the order in which they were called."""
     people: list[dict[str, Any]] = field(default_factory=list)
     """What people were asked and what they sent, as `people.json` has it."""
@@ -86,7 +86,7 @@ class _Reader:
         self._run = run
         self._codec = converter.payload_codec
         self._by_event: dict[int, str] = {}
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, HistoryCall] = {}
 
     async def read(self) -> None:
         for event in self._run.history.events:
@@ -111,7 +111,7 @@ class _Reader:
                 self._run.arguments = await self.values(about.input.payloads)
             case "activity_task_scheduled_event_attributes":
                 values = await self.values(about.input.payloads)
-                call = Call(about.activity_id, about.activity_type.name, event.event_id)
+                call = HistoryCall(about.activity_id, about.activity_type.name, event.event_id)
                 self._calls[call.activity_id] = replace(call, request=_first(values))
                 self._by_event[event.event_id] = call.activity_id
             case "activity_task_completed_event_attributes":
@@ -140,7 +140,7 @@ class _Reader:
         if "result" in about.details:
             result = _first(await self.values(about.details["result"].payloads))
         key, name = str(marker.get("activity_id")), str(marker.get("activity_type"))
-        self._calls[key] = Call(key, name, event.event_id, local=True, result=result)
+        self._calls[key] = HistoryCall(key, name, event.event_id, local=True, result=result)
 
     async def values(self, payloads: Iterable[Payload]) -> list[Any]:
         decoded = list(payloads)
@@ -193,7 +193,7 @@ def _first(values: list[Any]) -> Any:
     return values[0] if values else None
 
 
-def _question_to_person(call: Call) -> dict[str, Any]:
+def _question_to_person(call: HistoryCall) -> dict[str, Any]:
     """Return what a person was asked about a call; empty if nobody was."""
     if question := _text(call.result, "asks"):
         return {"asked": question, "call": call.name, "guard": _text(call.result, "guard")}

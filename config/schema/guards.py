@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from config.regexes import Pattern, compile_cached_pattern
+from config.regexes import Pattern, compile_cached_regex
 from config.schema.config_data import ConfigData
 from protocol.notification_requests import DIGEST, OCCASIONS, Occasion
 from protocol.phase import PhaseKind
@@ -176,4 +176,4 @@ class Hook(ConfigData):
         every = [*OCCASIONS, DIGEST]
         if not self.matcher:
             return every
-        return [each for each in every if compile_cached_pattern(self.matcher).fullmatch(each)]
+        return [each for each in every if compile_cached_regex(self.matcher).fullmatch(each)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import re2
 from pydantic import AfterValidator, ConfigDict, Field
 
-from config.regexes import compile_pattern, pattern_error
+from config.regexes import compile_regex, regex_error
 from protocol.data_model import Data
 
 
@@ -22,7 +22,7 @@ def compile_phrase(pattern: str, *, at_start: bool = False) -> re2._Regexp:
 @lru_cache(maxsize=1024)
 def _compile_phrase_within(edge: str, pattern: str, *, at_start: bool = False) -> re2._Regexp:
     begin = "^" if at_start else f"(?:^|{edge})"
-    compiled: re2._Regexp = compile_pattern(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
+    compiled: re2._Regexp = compile_regex(f"{begin}(?:{pattern})(?:$|{edge})", any_case=True)
     return compiled
 
 
@@ -31,7 +31,7 @@ def _check_phrase(pattern: str) -> str:
         # The Unicode classes cost a millisecond per phrase; a space suffices to validate it.
         _compile_phrase_within(" ", pattern)
     except re2.error as error:
-        raise ValueError(f"not a regular expression of RE2: {pattern_error(error)}") from None
+        raise ValueError(f"not a regular expression of RE2: {regex_error(error)}") from None
     return pattern
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.regexes import compile_cached_pattern, regexes_that_may_match
+from config.regexes import compile_cached_regex, regexes_that_may_match
 
 PATTERNS = ("a+b", "(?i)KEY", "^x", "[0-9]{4,}")
 
@@ -10,7 +10,7 @@ PATTERNS = ("a+b", "(?i)KEY", "^x", "[0-9]{4,}")
 @pytest.mark.parametrize("text", ["", "aab", "my key 12345", "x", "no\nx", "aab x key", "é 1234 é"])
 def test_together_they_find_what_each_finds_alone(text: str) -> None:
     assert regexes_that_may_match(PATTERNS, text) == [
-        one for one in PATTERNS if compile_cached_pattern(one).search(text)
+        one for one in PATTERNS if compile_cached_regex(one).search(text)
     ]
 
 

@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import UpdateWorkflowExecutionOptionsRequ
 from temporalio.client import Client, WorkflowHandle
 
 from activities.checkpoints import Root
-from cli.checks.doctor import run_checks
+from cli.checks.doctor import run_doctor_checks
 from engine.deployment import pinned_deployment_version
 from rehearsal.request_view import RequestView
 from tests.workflows.deploying import make_current
@@ -87,7 +87,7 @@ async def test_an_unguarded_change_stops_running_jobs_visibly_and_they_go_on_onc
 
 async def doctor(name: str) -> str:
     """Return the doctor's line on a check."""
-    [finding] = [check.found async for check in run_checks() if check.name == name]
+    [finding] = [check.found async for check in run_doctor_checks() if check.name == name]
     return finding
 
 

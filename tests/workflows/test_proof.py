@@ -7,7 +7,7 @@ from temporalio.client import Client
 
 from activities.checkpoints import Root
 from activities.projects.project_repository import ProjectRepository, project_repository_path
-from protocol.project_outline import unit_story
+from protocol.project_outline import project_unit_story
 from protocol.status import ProjectUnit
 from tests.activities.projects.proving import GOOD, UNITTEST, WHY
 from tests.workflows.serving import serving
@@ -65,7 +65,7 @@ async def test_a_feature_is_proved_at_each_handing_over(temporal: Client, root: 
     [disproved] = unit["history"][0]["disproved"]
     assert "exit code 1" in disproved
     assert "disproved" not in unit["history"][1]
-    story = unit_story(ProjectUnit.model_validate(unit))
+    story = project_unit_story(ProjectUnit.model_validate(unit))
     assert story[1] == "  said: Brewed it. Two cups for each."
     assert story[2].startswith("  - it said that it was done, and proof refused: ")
     [run] = unit["evidence"]

@@ -17,7 +17,7 @@ from activities.job.snapshot import Snapshot
 from activities.redaction.credentials import encode_without_credentials, hide_credentials
 from activities.redaction.secrets import redact
 from activities.toolkit.path_ownership import restore_owned_paths
-from config.regexes import compile_cached_pattern
+from config.regexes import compile_cached_regex
 from config.schema.agent import AgentConfig
 from config.schema.guards import Hook, HookEvent
 from protocol.short_text import first_few
@@ -32,7 +32,7 @@ def matching_hooks(config: AgentConfig, event: HookEvent, tool: str = "") -> lis
         for hook in config.hooks.get(event, [])
         if not hook.matcher
         or not tool
-        or any(compile_cached_pattern(hook.matcher).fullmatch(name) for name in names)
+        or any(compile_cached_regex(hook.matcher).fullmatch(name) for name in names)
     ]
 
 

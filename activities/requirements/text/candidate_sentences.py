@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from activities.documents.pages import Page
 from activities.documents.quotes import MIN_QUOTE
-from activities.requirements.text.imperatives import find_order
+from activities.requirements.text.imperatives import find_imperative
 from activities.requirements.text.sentences import Sentence, cut_sentence, split_sentences
 from activities.text.indicators import (
     IndicatorHit,
@@ -191,7 +191,9 @@ def _candidate_sentence_demand(
     demand = _demand_of_words(sentence.full_text, hits, phrases)
     if demand and demand.modality != "permission" and demand.confidence >= _WEAK:
         return demand
-    order = None if sentence.is_heading else find_order(sentence.full_text, item=sentence.is_item)
+    order = (
+        None if sentence.is_heading else find_imperative(sentence.full_text, item=sentence.is_item)
+    )
     if order is None or (demand and demand.modality != "permission" and order.confidence < _WEAK):
         return demand
     return _Demand(order.language, order.modality, order.confidence, (order.words,), "order")

@@ -59,7 +59,7 @@ class Order:
     confidence: float
 
 
-def find_order(text: str, *, item: bool) -> Order | None:
+def find_imperative(text: str, *, item: bool) -> Order | None:
     """Return the order that a sentence gives by its form; None if it gives none.
 
     Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from activities.requirements.text.candidate_sentences import FORCES, Force
-from activities.requirements.text.imperatives import find_order
+from activities.requirements.text.imperatives import find_imperative
 from activities.text.indicators import shipped_indicators
 
 STRENGTHS: dict[Force, int] = {"must": 2, "must not": 2, "should": 1, "may": 0}
@@ -84,7 +84,7 @@ class StatementFacts:
     def forces(self) -> set[Force]:
         hits = shipped_indicators().find(self.text)
         forces = {FORCES[hit.modality] for hit in hits if hit.modality}
-        if order := find_order(self.text, item=True):
+        if order := find_imperative(self.text, item=True):
             forces.add(FORCES[order.modality])
         return forces
 
@@ -276,7 +276,7 @@ def wording_remarks(text: str) -> list[str]:
     if vague := dict.fromkeys(match[0].lower() for match in _VAGUE.finditer(text)):
         remarks.append(f"vague: {', '.join(vague)}")
     facts = StatementFacts(text)
-    if not facts.actor and find_order(text, item=True) is None:
+    if not facts.actor and find_imperative(text, item=True) is None:
         remarks.append("no actor is named")
     if _LIMITS.search(text) and not facts.measures:
         remarks.append("a limit without a measure")

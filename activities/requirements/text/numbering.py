@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from activities.requirements.text.candidate_sentences import candidate_binding_force
-from activities.requirements.text.imperatives import find_order
+from activities.requirements.text.imperatives import find_imperative
 from activities.requirements.text.item_numbers import ENTRY, section_number
 from activities.requirements.text.sentences import Sentence, cut_sentence
 
@@ -38,7 +38,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NumberedEntry:
     """A numbered entry of the document: its number as printed and the words that can be cited."""
 
     id: str
@@ -63,7 +63,7 @@ class NumberClass:
 
     name: str
     """Its form: `N.N.N in tables`, `AU-N at headings`."""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[NumberedEntry, ...] = ()
 
     @property
     def demanding(self) -> int:
@@ -202,7 +202,7 @@ def _ascend(numbers: Sequence[str]) -> bool:
     return growing >= ASCENDING_SHARE * (len(keys) - 1)
 
 
-def _as_entry(gathered: _Found, columns: Set[int]) -> Entry:
+def _as_entry(gathered: _Found, columns: Set[int]) -> NumberedEntry:
     in_columns = [each for each in gathered.sentences if each.column in columns]
     in_columns = in_columns or gathered.sentences
     if gathered.place == _HEADINGS:
@@ -226,7 +226,7 @@ def _as_entry(gathered: _Found, columns: Set[int]) -> Entry:
     sentences = [each for block in blocks for each in block]
     rest = cut_sentence(" ".join(each.rest for each in sentences if each.rest), MAX_PASSAGE)
     demands = any(map(_demands, sentences))
-    return Entry(
+    return NumberedEntry(
         gathered.number, in_columns[0].page, in_columns[0].section, passages, demands, rest=rest
     )
 
@@ -243,5 +243,5 @@ def _ends_entry(place: str, before: list[Sentence], after: Sentence) -> bool:
 def _demands(sentence: Sentence) -> bool:
     return (
         candidate_binding_force(sentence.full_text) is not None
-        or find_order(sentence.full_text, item=sentence.is_item) is not None
+        or find_imperative(sentence.full_text, item=sentence.is_item) is not None
     )

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from activities.requirements.text.imperatives import find_order
+from activities.requirements.text.imperatives import find_imperative
 from activities.text.indicators import Modality, shipped_indicators
 
 _WEIGHT: dict[Modality, float] = {
@@ -48,7 +48,7 @@ def judge_relevance(text: str, lead_in: str = "") -> Relevance:
         best = max(demands, key=lambda hit: _WEIGHT[hit.modality or "permission"])
         modality = best.modality or "permission"
         score, signs = _WEIGHT[modality], [f"{_NAMES[modality]} ({best.words})"]
-    elif order := find_order(text, item=True):
+    elif order := find_imperative(text, item=True):
         score = _WEIGHT[order.modality]
         signs = [f"{_NAMES[order.modality]} by its form ({order.words})"]
     if lead_in and score < (with_lead := judge_relevance(f"{lead_in.rstrip(':')} {text}")).score:

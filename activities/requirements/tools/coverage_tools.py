@@ -18,7 +18,7 @@ from activities.requirements.export import requirements_as_pages
 from activities.requirements.requirement import Requirement
 from activities.requirements.requirement_survey import RequirementSurvey, view_document
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.numbering import Entry
+from activities.requirements.text.numbering import NumberedEntry
 from activities.requirements.tools.sample_tools import (
     draw_samples,
     sample_lines,
@@ -26,7 +26,7 @@ from activities.requirements.tools.sample_tools import (
     survey,
     uncovered_candidate_line,
 )
-from activities.requirements.versions import kept_as_data
+from activities.requirements.versions import version_as_data
 from activities.text.safe_text import as_readable_json
 from activities.toolkit.registry import tool
 from activities.toolkit.tool_context import ToolContext
@@ -139,7 +139,7 @@ def collect_requirements(context: ToolContext) -> str:
         draw_samples(context, now)
     for path, text in {
         REQUIREMENTS: as_readable_json(
-            [*(each.content for each in now.requirements), *kept_as_data(context.files)]
+            [*(each.content for each in now.requirements), *version_as_data(context.files)]
         ),
         PAGES: requirements_as_pages(
             now.requirements,
@@ -263,7 +263,7 @@ def _uncovered_sentence_page(coverage: Coverage) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _open_entry_line(document: str, entry: Entry, most: int | None = 60) -> str:
+def _open_entry_line(document: str, entry: NumberedEntry, most: int | None = 60) -> str:
     return f"- {document}: {candidate_list.describe_entry(entry, most)}"
 
 

@@ -13,7 +13,7 @@ from activities.stores.endpoint_turns import (
     UNUSED_SECONDS,
     EndpointTurns,
     TurnKey,
-    Wait,
+    TurnWait,
     endpoint_has_quota,
 )
 from activities.stores.learned_quota import NamedLimits, Quota
@@ -131,8 +131,8 @@ SLOW = 15
 """Seconds that a busy machine may take between two looks."""
 
 
-def wait(store: RelationalStore, key: TurnKey, quota: Quota, size: int = 100) -> Wait:
-    def ask(connection: Connection) -> Wait:
+def wait(store: RelationalStore, key: TurnKey, quota: Quota, size: int = 100) -> TurnWait:
+    def ask(connection: Connection) -> TurnWait:
         asked = EndpointTurns(connection, key.endpoint, quota)
         answer = asked.ask(key, size)
         asked.save()

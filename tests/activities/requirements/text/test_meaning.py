@@ -3,7 +3,7 @@
 import pytest
 
 from activities.requirements.text.candidate_sentences import Force
-from activities.requirements.text.imperatives import find_order
+from activities.requirements.text.imperatives import find_imperative
 from activities.requirements.text.meaning import compare_statements, statement_faults
 
 
@@ -32,7 +32,7 @@ from activities.requirements.text.meaning import compare_statements, statement_f
     ],
 )
 def test_orders(text: str, modality: str | None) -> None:
-    order = find_order(text, item=True)
+    order = find_imperative(text, item=True)
     assert (order.modality if order else None) == modality
 
 
