@@ -224,6 +224,9 @@ class ModelClient:
                 await self._quota.note_failure(request.model, request.body, error)
                 exchange.go_on_after(request, error)
                 continue
+            except asyncio.CancelledError:
+                await self._quota.give_up_turn(request.model, request.body)
+                raise
             model = request.model
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
