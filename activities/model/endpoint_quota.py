@@ -20,7 +20,13 @@ from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.failures import typed_failure
-from activities.stores.endpoint_turns import EndpointTurns, TurnKey, TurnWait, endpoint_has_quota
+from activities.stores.endpoint_turns import (
+    LONGEST_SLEEP,
+    EndpointTurns,
+    TurnKey,
+    TurnWait,
+    endpoint_has_quota,
+)
 from activities.stores.learned_quota import NamedLimits, Quota, decayed_count
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRejectedError, StoreUnavailableError
@@ -65,7 +71,7 @@ class EndpointQuota:
         self._seen: dict[str, _SeenEndpoint] = defaultdict(_SeenEndpoint)
 
     async def wait_for_turn(self, model: ModelConfig, body: bytes) -> None:
-        key = _turn_key(model, body)
+        key, until = _turn_key(model, body), time.monotonic() + LONGEST_SLEEP
         seen = self._seen[key.endpoint]
         if not _set_quota(model) and seen.has_learned is None:
             seen.has_learned = await self._look(key.endpoint)
@@ -76,7 +82,7 @@ class EndpointQuota:
             if not wait.seconds:
                 seen.has_learned = bool(wait.quota)
                 break
-            if wait.is_long:
+            if wait.is_long or time.monotonic() > until:
                 raise _quota_failure(model, wait)
             await asyncio.sleep(wait.look_seconds)
         seen.count_sent(1)
@@ -168,11 +174,11 @@ def _set_quota(model: ModelConfig) -> Quota:
 
 
 def _quota_failure(model: ModelConfig, wait: TurnWait) -> ApplicationError:
+    comes = f"in {wait.seconds:.0f} s" if wait.is_known else "once another call has ended"
     return typed_failure(
         "Endpoint",
         f"endpoint: quota of {provider_name(model)} ({_describe_quota(model, wait.quota)}) is in "
-        f"use; {'' if wait.is_known else 'at the earliest '}the turn of this call comes in "
-        f"{wait.seconds:.0f} s.",
+        f"use; the turn of this call comes {comes}.",
         retry=True,
         delay=wait.look_seconds,
         helps="a higher model.requests_per_minute, model.tokens_per_minute or "
