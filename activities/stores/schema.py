@@ -1,4 +1,4 @@
-"""The tables of the relational store, which `migrations/` makes."""
+"""The tables of the relational store. `migrations/` makes them; both say the same."""
 
 from typing import Any
 

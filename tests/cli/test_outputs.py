@@ -51,7 +51,7 @@ def test_a_reader_that_has_gone_is_no_failure(arguments, stream):
     assert not ended.stderr
 
 
-@pytest.mark.parametrize("arguments", ["--help", "config schema"])
+@pytest.mark.parametrize("arguments", ["--help", "config schema", *soak([], ["tools generalist"])])
 def test_output_that_cannot_be_written_is_told_in_one_line(arguments):
     with Path("/dev/full").open("wb") as full:
         ended = run(*arguments.split(), stdout=full)

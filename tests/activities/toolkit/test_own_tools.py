@@ -147,6 +147,10 @@ def test_commands_and_workers_load_them_from_the_folder_that_init_writes(tmp_pat
     assert "write_file" in shown.stdout
     assert f"the tool count_words is in {file}" in shown.stderr
     assert f"error: {why}" in shown.stderr
+    check = run("starter.py", "config", "check")
+    assert check.returncode == 1
+    assert "✓ generalist" in check.stdout
+    assert f"✗ own tools: {why}" in check.stdout
     doctor = run("starter.py", "doctor").stdout
     assert "✓ configuration" in doctor
     assert f"✗ own tools: {why}" in doctor
