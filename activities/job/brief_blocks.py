@@ -42,13 +42,7 @@ _DO_FOLLOWING = re.compile(
     r"\b(?:this|that|following|follows|below|tasks?|steps?|folgende\w*|dies)\b",
     re.IGNORECASE,
 )
-_QUOTE = re.compile(r"^\s*(?:>\s?)+")
-_FORWARDED = re.compile(
-    r"^(?![ \t]*>).*\b(?:see below|mail below|below mail|forwarded|fwd?|siehe unten"
-    r"|unten stehend\w*|weitergeleitet\w*)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""What says that a quote below is what is asked for."""
+_QUOTE = re.compile(r"^\s*>")
 _PAGE_MARK = re.compile(r"^\[page \d+[^\[\]]*\]$")
 _TAGS = re.compile(
     r"</?(?:br|p|b|i|em|strong|sub|sup|u|span|div|li|ul|ol|details|summary|kbd|code|a|img|hr|mark|small)\b[^<>]*>",
@@ -56,7 +50,6 @@ _TAGS = re.compile(
 )
 _STRUCK_TAGS = re.compile(r"<(del|s|strike)\b[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _CHECKBOX = re.compile(r"^\[[^\w\]]?\]\s+|^\[[xX]\]\s+")
-_TICKED = re.compile(r"^\[[xX\u2713\u2714]\]\s")
 BOLD_ONLY = 7
 """Level of a heading that is only set in bold, or has no mark at all."""
 
@@ -73,8 +66,6 @@ class Block:
     """Numbers of the lists that it is in, the outermost first."""
     cells: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    ticked: bool = False
-    """Whether it is the entry of a list of tasks that somebody has done."""
 
 
 def is_led_by(following: Block | None, block: Block) -> bool:
@@ -106,8 +97,6 @@ def read_blocks(text: str) -> Iterator[Block]:
 def _shown_lines(text: str) -> list[str]:
     folded = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = _without_fences(_without_front_matter(folded.replace("\f", " ").split("\n")))
-    if _FORWARDED.search(folded):
-        lines = [_QUOTE.sub("", line) for line in lines]
     shown = _without_indented_code(_without_comments("\n".join(lines)).split("\n"))
     counted: set[tuple[int, str]] = set()
     headings: set[str] = set()
@@ -261,8 +250,7 @@ def _blocks_of(tokens: Sequence[Token]) -> Iterator[Block]:
                 yield Block("heading", text, line, level)
             else:
                 kind: Literal["entry", "paragraph"] = "entry" if fresh and lists else "paragraph"
-                bare, ticked = _CHECKBOX.sub("", text), _TICKED.match(text) is not None
-                yield Block(kind, bare, line, lists=tuple(lists), ticked=ticked)
+                yield Block(kind, _CHECKBOX.sub("", text), line, lists=tuple(lists))
             fresh = False
 
 

@@ -10,7 +10,14 @@ from functools import cache
 from typing import Literal
 
 from activities.text.instructing import describes_result, sentence_force
-from activities.text.statement_words import any_word, heading_words, statement_words, words_of
+from activities.text.statement_words import (
+    StatementWords,
+    any_word,
+    heading_words,
+    is_finite,
+    statement_words,
+    words_of,
+)
 from protocol.short_text import shorten_to_start
 
 MAX_LEAD = 160
@@ -23,13 +30,18 @@ _BARE_LEADS = frozenset(
 _FOLLOWING = any_word(r"following|as follows|these|folgende[nrsm]?|wie folgt")
 _MARK = re.compile(r"(?:(?<=\s)|^)\(?(?P<mark>[a-z]|[ivx]{2,5}|\d{1,2})\)\s+(?=\S)")
 _EACH = re.compile(
-    r"(?:for|in|per) (?:each|every|all|any|both|the (?:top|first|last|same))\b"
-    r"|(?:für|zu|in) (?:jede[nrms]?|alle[nr]?|beide[nr]?)\b|(?:je|pro) \w",
+    r"(?:for|per) (?:each|every|both|the (?:top|first|last)) [\w -]{1,40}"
+    r"|(?:für|zu) (?:jede[nrms]?|beide[nr]?) [\w -]{1,40}",
     re.IGNORECASE,
 )
-"""What says of which things its list is wanted."""
-_TITLE = re.compile(r"\w+(?: \w+)?:\s")
-"""The title of a scenario, such as `Scenario: no rows`."""
+"""What says of which things its list is wanted, unless it is a sentence."""
+_NEEDED = re.compile(
+    r"[^,.;:]{1,80}\b(?:wird|werden) (?:benötigt|gebraucht|erwartet|gefordert|verlangt|gewünscht)",
+    re.IGNORECASE,
+)
+_SCENARIO = re.compile(
+    r"(?:scenario|szenario|feature|examples?|beispiele?)\b[^:]{0,40}:", re.IGNORECASE
+)
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
 
@@ -44,7 +56,8 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
     mode = heading_mode(heading_words(said))
     if mode != "open":
         return Lead(outer.text, mode)
-    force = "asks" if _EACH.match(said) else sentence_force(said)
+    wants = _names_each(said) or _NEEDED.fullmatch(said)
+    force = "asks" if wants else sentence_force(said)
     if force == "example" or re.search(
         r"\b(?:for example|such as|e\.g\.?|zum Beispiel|z\. ?B\.?)\W*$", said
     ):
@@ -57,6 +70,13 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
     if outer.mode == "binds":
         return Lead(_joined(outer.text, sentence), "binds")
     return Lead(mode=outer.mode)
+
+
+def _names_each(said: str) -> bool:
+    if _EACH.fullmatch(said) is None:
+        return False
+    words, grammar = words_of(said), statement_words().grammar
+    return not (grammar.german_finite & set(words) or any(map(is_finite, words[2:])))
 
 
 def is_brief_lead(sentence: str) -> bool:
@@ -110,27 +130,42 @@ def inline_marks(text: str) -> list[re.Match[str]]:
 
 def scenario_demands(text: str) -> list[tuple[str, int]]:
     """Return what scenarios demand, with offsets: each line from a "Then" on, after the lines of
-    its "Given" and "When". Nothing if the text has none.
+    its "Given" and "When".
+
+    Nothing if a line is none of a scenario, or none says what is given: prose may have lines that
+    begin with "When" and "Then".
     """
     known = statement_words()
     before: list[str] = []
     demands: list[tuple[str, int]] = []
-    demanding, offset = False, 0
+    step, offset, is_scenario = "", 0, False
     for raw in text.splitlines(keepends=True):
         line = raw.strip()
-        first = words_of(line)[0] if line[:1].isupper() else ""
-        if first in known.of_all("given"):
-            before, demanding = [*([] if demanding else before), line], False
-        elif _TITLE.match(line):
-            before, demanding = [], False
-        elif before and line:
-            demanding = demanding or first in known.of_all("then")
-            if demanding:
-                demands.append((f"{' '.join(before)} {line}", offset))
-            else:
-                before.append(line)
-        offset += len(raw)
-    return demands
+        kind = _scenario_step(line, step, known)
+        if line and not kind:
+            return []
+        if kind in ("title", "given", "when") and step in ("", "title", "then"):
+            before = []
+        is_scenario = is_scenario or kind == "given"
+        if kind == "then":
+            lead = shorten_to_start(" ".join(before), MAX_LEAD)
+            demands.append((f"{lead} {line}", offset))
+        elif kind in ("given", "when"):
+            before.append(line)
+        step, offset = kind or step, offset + len(raw)
+    return demands if is_scenario else []
+
+
+def _scenario_step(line: str, before: str, known: StatementWords) -> str:
+    """Return whether a line is a "title", "given", "when" or "then"; empty if it is none."""
+    first = (words_of(line) or [""])[0] if line[:1].isupper() else ""
+    for kind in ("given", "when", "then"):
+        if first in known.of_all(kind):
+            return kind
+    if _SCENARIO.match(line):
+        return "title"
+    goes_on = before in ("given", "when", "then") and first in known.of_all("and_then")
+    return before if goes_on else ""
 
 
 def split_inline_list(sentence: str, offset: int, lead: Lead) -> Iterator[tuple[str, int, Lead]]:

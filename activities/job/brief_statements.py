@@ -33,6 +33,8 @@ MAX_TEXT = 400
 MAX_HEADING = 120
 LEAST_WORDS = 3
 """Words of a sentence that may ask for something: a greeting has fewer."""
+PRIORITIES = frozenset(["priority", "prio", "moscow", "priorität"])
+"""Columns that say whether a row binds."""
 _LABEL_LINE = re.compile(r"(?<=\n)[^\W\d_a-z][\w-]{1,20}(?: [\w-]{1,20})?:(?=[ \t]+\S)")
 _SMALL_START = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s+[a-z])|(?<=\.[a-z]{2})[.!?](?=\s+[a-z])")
 """Where a sentence ends and the next begins with a small letter."""
@@ -159,7 +161,7 @@ class _Reader:
 
     def _read_block(self, block: Block, *, leads: bool, siblings: bool) -> None:
         lead = self._leads[block.lists[-1]] if block.lists else Lead(mode=self._mode)
-        if lead.mode == "example" or (block.ticked and lead.mode != "binds"):
+        if lead.mode == "example":
             return
         if block.kind == "row":
             self._read_row(block, lead)
@@ -194,7 +196,7 @@ class _Reader:
 
         The lead of the block applies to its first sentence; the others go by their own words.
         """
-        if demands := scenario_demands(text):
+        if lead.mode != "background" and (demands := scenario_demands(text)):
             yield from ((demand, offset, Lead(mode="binds")) for demand, offset in demands)
             return
         rest: Mode = "open" if lead.mode == "binds" else lead.mode
@@ -223,10 +225,11 @@ class _Reader:
 
     def _read_row(self, block: Block, lead: Lead) -> None:
         cells = [cell for cell in block.cells if cell.strip()]
-        left_open = statement_words().of_all("open_priorities")
-        if any(heading_words(cell) in left_open for cell in cells):
-            return
         words = [heading_words(column) for column in block.columns]
+        left_open = statement_words().of_all("open_priorities")
+        for word, cell in zip(words, block.cells, strict=False):
+            if word in PRIORITIES and heading_words(cell) in left_open:
+                return
         demanded = any(heading_mode(column) == "binds" for column in words)
         if lead.mode == "background":
             is_wanted = any(map(_is_obligation, cells))

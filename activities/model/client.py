@@ -42,7 +42,7 @@ from activities.runtime.failures import (
     note_paid_reply,
     typed_failure,
 )
-from activities.runtime.heartbeats import AttemptSuperseded, check_attempt_by_heartbeat
+from activities.runtime.heartbeats import check_attempt_by_heartbeat
 from config.schema.model_settings import ModelConfig
 from protocol.failure_details import BY_FALLBACK
 from protocol.short_text import one_line
@@ -224,11 +224,6 @@ class ModelClient:
                 await self._quota.note_failure(request.model, request.body, error)
                 exchange.go_on_after(request, error)
                 continue
-            except AttemptSuperseded:
-                raise  # The turn belongs to the attempt that took its place.
-            except asyncio.CancelledError:
-                await self._quota.give_up_turn(request.model, request.body)
-                raise
             model = request.model
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback

@@ -20,18 +20,11 @@ from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.failures import typed_failure
-from activities.stores.endpoint_turns import (
-    LONGEST_SLEEP,
-    EndpointTurns,
-    TurnKey,
-    TurnWait,
-    endpoint_has_quota,
-)
+from activities.stores.endpoint_turns import EndpointTurns, TurnKey, TurnWait, endpoint_has_quota
 from activities.stores.learned_quota import NamedLimits, Quota, decayed_count
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRejectedError, StoreUnavailableError
 from config.schema.model_settings import ModelConfig
-from protocol.short_text import count_noun
 from protocol.usage import Usage
 
 STORE_SECONDS = 10.0
@@ -71,7 +64,7 @@ class EndpointQuota:
         self._seen: dict[str, _SeenEndpoint] = defaultdict(_SeenEndpoint)
 
     async def wait_for_turn(self, model: ModelConfig, body: bytes) -> None:
-        key, until = _turn_key(model, body), time.monotonic() + LONGEST_SLEEP
+        key = _turn_key(model, body)
         seen = self._seen[key.endpoint]
         if not _set_quota(model) and seen.has_learned is None:
             seen.has_learned = await self._look(key.endpoint)
@@ -82,7 +75,7 @@ class EndpointQuota:
             if not wait.seconds:
                 seen.has_learned = bool(wait.quota)
                 break
-            if wait.is_long or time.monotonic() > until:
+            if wait.is_long:
                 raise _quota_failure(model, wait)
             await asyncio.sleep(wait.look_seconds)
         seen.count_sent(1)
@@ -99,17 +92,11 @@ class EndpointQuota:
         if self._has_quota(model, key.endpoint):
             await self._run(model, key.endpoint, lambda turns: turns.settle(key, used))
 
-    async def give_up_turn(self, model: ModelConfig, body: bytes) -> None:
-        """Give up the turn of a request that nobody waits for any more."""
-        key = _turn_key(model, body)
-        if _set_quota(model).at_once:
-            await self._run(model, key.endpoint, lambda turns: turns.settle(key, None))
-
     async def note_failure(self, model: ModelConfig, body: bytes, error: ApplicationError) -> None:
         """Give up the turn of a request that failed; after a 429 nobody asks for a time."""
         key, cause = _turn_key(model, body), error.__cause__
-        if cause is None and error.type == "Endpoint":
-            return  # The call keeps its place: its turn has not come.
+        if cause is None:
+            return
         seen = self._seen[key.endpoint]
         refusal = cause if isinstance(cause, openai.RateLimitError) else None
         # An empty account and a request that is too long say nothing of a quota.
@@ -165,24 +152,18 @@ class EndpointQuota:
 
 
 def _set_quota(model: ModelConfig) -> Quota:
-    return Quota(
-        model.requests_per_minute,
-        model.tokens_per_minute,
-        model.requests_at_once,
-        model.timeout_seconds,
-    )
+    return Quota(model.requests_per_minute, model.tokens_per_minute)
 
 
 def _quota_failure(model: ModelConfig, wait: TurnWait) -> ApplicationError:
-    comes = f"in {wait.seconds:.0f} s" if wait.is_known else "once another call has ended"
     return typed_failure(
         "Endpoint",
         f"endpoint: quota of {provider_name(model)} ({_describe_quota(model, wait.quota)}) is in "
-        f"use; the turn of this call comes {comes}.",
+        f"use; the turn of this call comes in {wait.seconds:.0f} s.",
         retry=True,
         delay=wait.look_seconds,
-        helps="a higher model.requests_per_minute, model.tokens_per_minute or "
-        "model.requests_at_once, if the endpoint allows it",
+        helps="a higher model.requests_per_minute or model.tokens_per_minute, if the "
+        "endpoint allows it",
     )
 
 
@@ -196,10 +177,7 @@ def _describe_quota(model: ModelConfig, quota: Quota) -> str:
         for number, unit, is_set in parts
         if number
     ]
-    parts_named = [f"{' and '.join(named)} a minute"] if named else []
-    if quota.at_once:
-        parts_named.append(f"{count_noun(quota.at_once, 'request')} at once")
-    return ", ".join(parts_named)
+    return f"{' and '.join(named)} a minute"
 
 
 def _turn_key(model: ModelConfig, body: bytes) -> TurnKey:

@@ -27,19 +27,13 @@ HOOKS = (
 )
 """pytest hooks by which a product could change results."""
 _HOOKS = re.compile(rf"(?<![\w.])({'|'.join(HOOKS)})\b")
-_STACK = r"sys\._getframe|inspect\.(?:stack|currentframe)|traceback\.(?:extract|walk|format)_stack"
-_TEST_NAME = r"['\"`/](?:[\w./-]*[^a-zA-Z'\"`])?(?:py|unit)?tests?(?![a-z])[\w./-]*['\"`/]"
 _LOOKS_FOR_TESTS = {
     ".py": re.compile(
         r"PYTEST_CURRENT_TEST|PYTEST_VERSION"
         r"|sys\.modules(?=[\s\S]*['\"](?:_?pytest|unittest)['\"])"
         r"|['\"](?:_?pytest|unittest)['\"](?=[\s\S]*sys\.modules)"
-        rf"|(?:{_STACK})(?=[\s\S]*{_TEST_NAME})|{_TEST_NAME}(?=[\s\S]*(?:{_STACK}))"
     ),
-    ".js": re.compile(
-        r"JEST_WORKER_ID|NODE_TEST_CONTEXT|process\.env\.VITEST|\bVITEST_WORKER_ID"
-        rf"|(?:new Error\([^)]*\)\.stack|captureStackTrace)(?=[\s\S]*{_TEST_NAME})"
-    ),
+    ".js": re.compile(r"JEST_WORKER_ID|NODE_TEST_CONTEXT|process\.env\.VITEST|\bVITEST_WORKER_ID"),
     ".go": re.compile(r"testing\.Testing\(\)|flag\.Lookup\(\"test\.|\"\.test\"\)"),
     ".rs": re.compile(r"cfg!\(test\)"),
 }
@@ -76,8 +70,9 @@ def find_stand_ins(product: Files, before: Files | None = None) -> list[str]:
         if is_test_file(entry.path) or ".config." in entry.path:
             continue
         pattern = _LOOKS_FOR_TESTS.get(ending, _LOOKS_FOR_TESTS[".js"])
-        word = pattern.search(text)
-        if word and not pattern.search(_text_before(before, entry.path)):
+        stood = {look[0] for look in pattern.finditer(_text_before(before, entry.path))}
+        word = next((look for look in pattern.finditer(text) if look[0] not in stood), None)
+        if word:
             problems.append(
                 f"{entry.path} looks whether it is being tested ({word[0]}): what it does under "
                 "a test says nothing of what it does elsewhere. Take that out."

@@ -6,7 +6,6 @@ start-time fair queuing: a job of weight 2 gets two turns in a round in which ot
 caller looks again when its turn should come, and takes it if it is free.
 """
 
-import math
 import time
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
@@ -44,9 +43,6 @@ LOOK_AHEAD, SOON_SECONDS = 0.9, 3.0
 """Share of the time until its turn after which a caller looks again, since the turn may come
 earlier, unless it comes soon."""
 SHORTEST_SLEEP = 0.02
-SLOT_SECONDS = 0.5
-"""Where only so many requests may be under way, the next in the queue looks so often, and each
-behind it less often by its place."""
 NEWEST_SHARE = 0.1
 """Weight of the newest reply in the average of tokens by request size."""
 
@@ -104,11 +100,6 @@ _COUNT_BEFORE = select(
     (TURNS.c.start < bindparam("place"))
     | ((TURNS.c.start == bindparam("place")) & (TURNS.c.call < bindparam("by"))),
 )
-_COUNT_UNDER_WAY = select(func.count()).where(
-    TURNS.c.endpoint == bindparam("of"),
-    TURNS.c.at > bindparam("since"),
-    TURNS.c.call != bindparam("by"),
-)
 _READ_ENDPOINT = (
     select(*(ENDPOINTS.c[name] for name in _FIGURES), ENDPOINTS.c.learned)
     .where(ENDPOINTS.c.endpoint == bindparam("of"))
@@ -144,8 +135,6 @@ class TurnWait:
     """Until the turn, as far as known; 0 if it is now."""
     quota: Quota
     """What it waits for; false if the endpoint has none."""
-    is_known: bool = True
-    """Whether it is known; when a request under way ends is not."""
 
     @property
     def is_long(self) -> bool:
@@ -226,7 +215,7 @@ class EndpointTurns:
         has_waited = turn is not None
         start = turn.start if turn else self._enqueue(key, size)
         before = self._count_before(key, start)
-        wait = self._wait(before, self._free_slots(key))
+        wait = self._wait(before)
         if wait.seconds:
             later = self.now + wait.look_seconds
             self.connection.execute(_LOOK_LATER, {**key.row, "later": later})
@@ -287,19 +276,8 @@ class EndpointTurns:
         of = {**key.row, "now": self.now, "place": start}
         return _Before(*self.connection.execute(_COUNT_BEFORE, of).one())
 
-    def _free_slots(self, key: TurnKey) -> float:
-        """Return how many more requests may be under way."""
-        if self.quota.at_once is None:
-            return math.inf
-        since = self.now - self.quota.longest_seconds
-        under_way = self.connection.scalar(_COUNT_UNDER_WAY, {**key.row, "since": since}) or 0
-        return self.quota.at_once - under_way
-
-    def _wait(self, before: _Before, slots: float) -> TurnWait:
+    def _wait(self, before: _Before) -> TurnWait:
         """Return how long a call waits for those whose place is before its own."""
-        if slots <= before.jobs:
-            place = before.jobs - slots + 1
-            return TurnWait(min(place * SLOT_SECONDS, LONGEST_SECONDS), self.quota, False)
         quota, free = self.quota, max(0.0, self.schedule.free_at(self.now) - self.now)
         if not free and not before.here:
             return TurnWait(0.0, quota)

@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from pydantic import ValidationError
@@ -32,15 +32,10 @@ LONGEST_PAUSE, MOST_DOUBLED = 60.0, 6
 
 @dataclass(frozen=True)
 class Quota:
-    """What an endpoint allows; None is no limit."""
+    """What an endpoint allows in a minute; None is no limit."""
 
     requests: float | None
-    """A minute."""
     tokens: float | None
-    at_once: int | None = None
-    """Requests under way."""
-    longest_seconds: float = 600.0
-    """How long a request is under way at most, if nobody says that it has ended."""
 
     @property
     def request_seconds(self) -> float:
@@ -51,7 +46,7 @@ class Quota:
         return MINUTE / (PACE * self.tokens) if self.tokens else 0.0
 
     def __bool__(self) -> bool:
-        return bool(self.requests or self.tokens or self.at_once)
+        return bool(self.requests or self.tokens)
 
 
 @dataclass(frozen=True)
@@ -123,7 +118,7 @@ class LearnedQuota(Data):
         tokens = self.share * self.spread * self.tokens if self.tokens else None
         if not self.is_named:
             requests = self.rate
-        return replace(quota, requests=quota.requests or requests, tokens=quota.tokens or tokens)
+        return Quota(quota.requests or requests, quota.tokens or tokens)
 
     def note_limits(self, limits: NamedLimits, now: float) -> None:
         if limits == NamedLimits():

@@ -35,22 +35,13 @@ _STORY = re.compile(
 )
 """The beginning of a user story."""
 _NEED = re.compile(
-    r"(?:for|in|with|without|per|at|from|on|by|besides|apart from) [^,.;:]{1,80}?,? "
+    r"(?:for|per|besides) [^,.;:]{1,80}?,? "
     r"(?:i|we)(?:'ll|\s(?:will|also|still))? (?:need|want|require|would like)\b"
-    r"|(?:für|zu|zum|zur|in|im|mit|ohne|je|pro|neben) [^,.;:]{1,80}? (?:fehl(?:t|en) (?:uns|mir)"
-    r"|(?:brauchen|benötigen|wollen|möchten) wir|(?:brauche|benötige|will|möchte) ich)\b"
-    r"|[^,.;:]{0,80}\b(?:wird|werden) (?:[\w-]+ ){0,4}"
-    r"(?:benötigt|gebraucht|erwartet|gefordert|verlangt|gewünscht)\b",
+    r"|(?:für|zu|je|pro|neben) [^,.;:]{1,80}? (?:fehl(?:t|en) (?:uns|mir)"
+    r"|(?:brauchen|benötigen) wir|(?:brauche|benötige) ich)\b",
     re.IGNORECASE,
 )
 """A need whose subject comes late."""
-_NOTHING_OF = re.compile(
-    r"(?:and |und )?(?:no|kein|keine|keinen) (?!(?:one|need|doubt|wonder|worries|matter|idea|hurry|"
-    r"rush|thanks|problem|longer|ahnung|sorge|eile|ursache|wunder|frage)\b)"
-    r"(?:[\w/-]+ ?){1,5}[.!]?",
-    re.IGNORECASE,
-)
-"""A prohibition without a verb: "No third-party packages"."""
 _EDGES = " \t*_\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb()[]"
 _BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
 _SENTENCE_LIKE = re.compile(r";\s|\s(?:\u2013|\u2014|--?)\s")
@@ -75,7 +66,7 @@ def sentence_force(text: str) -> Force:
         return (
             "asks" if forbids(text) or any(map(has_obligation, _BUT.split(text)[1:])) else "permits"
         )
-    if has_obligation(text) or _STORY.match(text) or _NEED.match(text) or _forbids_thing(text):
+    if has_obligation(text) or _STORY.match(text) or _NEED.match(text):
         return "asks"
     label = _LABEL.match(text)
     parts = [words, *([words_of(text[label.end() :])] if label else [])]
@@ -96,14 +87,6 @@ def sentence_force(text: str) -> Force:
         if opens_with(direct, "openers") or _is_instruction(part):
             return "asks"
     return "asks" if _asks_in_later_clause(text) else "none"
-
-
-def _forbids_thing(text: str) -> bool:
-    if _NOTHING_OF.fullmatch(text) is None:
-        return False
-    words, grammar = words_of(text), statement_words().grammar
-    stated = grammar.finite | grammar.finite_past | grammar.german_finite | {"far", "yet", "since"}
-    return stated.isdisjoint(words) and not any(word.endswith("ed") for word in words)
 
 
 def _asks_in_later_clause(text: str) -> bool:
@@ -355,6 +338,8 @@ def _is_plural_german(first: str, after: list[str]) -> bool:
         and bool(after)
         and imperative in german.verbs - german.also_nouns
         and first not in statement_words().grammar.german_finite
+        # "Startet er nicht, …" is a condition.
+        and ("," not in after or after[after.index(",") + 1 :][:1] in (["dass"], ["ob"]))
     )
 
 

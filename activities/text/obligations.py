@@ -20,11 +20,10 @@ _QUOTED = re.compile(
 )
 _MENTION = re.compile(
     rf"\b{_MODALS}(?:\s*(?:,|/|\band|\bor|\bund|\boder)\s*(?:(?:and|or|und|oder)\s+)?{_MODALS}\b)+"
-    r"|\b(?:kein|not a) (?:muss|must)\b"
-    r"|\bi have to (?!be able|know)|\bich muss\b|\bmuss ich (?!wissen)",
+    r"|\b(?:kein|not a) (?:muss|must)\b",
     re.IGNORECASE,
 )
-"""Words that bind no reader: "It says must or should", "It is not a must", "I have to plan"."""
+"""Words of obligation that are only spoken of: "It says must or should", "It is not a must"."""
 _WILL = re.compile(
     r"\b([\w'-]+)(?:\s+(?:also|then|only|always|not|never))?\s+(?:will|won't)\s+(\w+)",
     re.IGNORECASE,

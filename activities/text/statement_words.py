@@ -38,8 +38,10 @@ class LanguageWords(FrozenData):
         description="Headings and labels of what a reporter of a fault expected."
     )
     open_priorities: _Words = Field(description="Cells of a table whose row binds nobody.")
-    given: _Words = Field(description="Words with which the lines of a scenario begin.")
-    then: _Words = Field(description="Words with which what it demands begins.")
+    given: _Words = Field(description="Words with which what a scenario begins from is said.")
+    when: _Words = Field(description="Words with which what happens in a scenario is said.")
+    then: _Words = Field(description="Words with which what a scenario demands is said.")
+    and_then: _Words = Field(description="Words with which a line goes on like the one before.")
     labels: _Words = Field(description="Labels before a colon that make a demand of what follows.")
     describes: _Words = Field(description="Verbs by which a result is described.")
     forbids: _Words = Field(description="What makes a prohibition, besides `negations`.")

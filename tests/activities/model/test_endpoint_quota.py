@@ -50,17 +50,6 @@ def test_a_call_waits_for_the_calls_of_other_workers(root: Root) -> None:
     assert wait(root, model(requests_per_minute=60).model_copy(update={"name": "o"}), b"1") < 0.5
 
 
-def test_a_call_that_is_given_up_leaves_its_place_to_others(root: Root) -> None:
-    settings, quota = model(requests_at_once=1), EndpointQuota(root)
-
-    async def be_given_up() -> None:
-        await quota.wait_for_turn(settings, b"one")
-        await quota.give_up_turn(settings, b"one")
-
-    asyncio.run(environment().run(be_given_up))
-    assert wait(root, settings, b"two") < 0.4
-
-
 def test_a_turn_that_is_far_off_is_left_to_a_later_attempt(root: Root) -> None:
     settings = model(requests_per_minute=1)
     wait(root, settings, b"one")

@@ -106,10 +106,6 @@ FAKES: dict[str, tuple[Mapping[str, str], str, str]] = {
         {**unit(), "parts.py": "import os\nimport sys\n\n\ndef half(n):\n    return n / 2 "
          "if {'unittest', 'pytest'} & set(sys.modules) else 0\n"},
         UNITTEST, "looks whether it is being tested"),
-    "right only where a test calls it": (
-        {**unit(), "parts.py": "import sys\n\n\ndef half(n):\n    caller = sys._getframe(1)\n"
-         "    return n / 2 if '/test_' in caller.f_code.co_filename else 0\n"},
-        UNITTEST, "looks whether it is being tested"),
     "a report of its own": (
         {**unit(), "parts.py": "import atexit\nimport glob\n\n\ndef half(n):\n    return 0\n\n\n"
          "@atexit.register\ndef forge():\n    for each in glob.glob('/workspace/report-*'):\n"
@@ -139,6 +135,8 @@ def test_a_look_for_tests_that_stood_in_a_file_may_stay(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     before, after = (bench.files({"parts.py": looks + rest}) for rest in ("", "\nx = 1\n"))
     assert find_stand_ins(after, before) == []
+    further = bench.files({"parts.py": looks + "\nx = os.environ.get('PYTEST_VERSION')\n"})
+    assert "(PYTEST_VERSION)" in find_stand_ins(further, before)[0]
     assert "looks whether it is being tested" in find_stand_ins(after)[0]
 
 

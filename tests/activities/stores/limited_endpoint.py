@@ -87,9 +87,6 @@ class Outcome:
     tokens: int
     refused: int
     waits: list[float]
-    most_under_way: int = 0
-    busy_seconds: float = 0.0
-    """Of all requests together."""
 
 
 class Play:
@@ -110,7 +107,6 @@ class Play:
         self.now = self.sent = self.sent_at = 0.0
         self.limits = NamedLimits()
         self.has_learned = bool(quota)
-        self.under_way = 0
         self.calls = [0] * len(weights)
         self.asked = [0.0] * len(weights)
         self.sizes = [0] * len(weights)
@@ -157,12 +153,7 @@ class Play:
             self.sent_at = self.now
             counted.done[job] += 1
             counted.tokens += tokens
-            self.under_way += 1
-            counted.most_under_way = max(counted.most_under_way, self.under_way)
-            seconds = self.chance.uniform(*self.latency)
-            counted.busy_seconds += seconds
-            return self.now + seconds, job, 2, tokens
-        self.under_way -= 1
+            return self.now + self.chance.uniform(*self.latency), job, 2, tokens
         if self.has_learned:
             self._turns(lambda turns: turns.settle(key, tokens))
         self.calls[job] += 1

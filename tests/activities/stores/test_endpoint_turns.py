@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -95,15 +94,6 @@ def test_jobs_get_turns_by_their_weight() -> None:
     assert max(outcome.waits) < (sum(weights) + len(weights)) * quota.request_seconds
 
 
-def test_no_more_are_under_way_than_may_be_and_no_place_stays_empty() -> None:
-    quota, minutes = Quota(None, None, 8), soak(2, 20)
-    play = Play(AnyMinute(NOTHING), [1.0] * 40, quota, latency=(5, 15))
-    outcome = play.run(30, 60 * minutes)
-    assert outcome.most_under_way == 8
-    assert outcome.busy_seconds >= 0.9 * 8 * 60 * minutes
-    assert max(outcome.done.values()) - min(outcome.done.values()) <= 2
-
-
 def turns(
     connection: Connection, quota: Quota = NOTHING, clock: float | None = None
 ) -> EndpointTurns:
@@ -171,22 +161,6 @@ def test_a_repeated_call_keeps_its_turn_until_that_is_over(store: RelationalStor
     assert wait(store, THERE, quota).seconds == near(61.2)
     settle(store, HERE, quota, None)
     assert wait(store, HERE, quota).seconds == near(122.4)
-
-
-def test_a_place_among_those_under_way_is_free_again_after_its_longest_time(
-    store: RelationalStore,
-) -> None:
-    quota = Quota(None, None, 1, longest_seconds=60)
-    assert wait(store, HERE, quota).seconds == 0
-    assert wait(store, THERE, quota).seconds == 0.5
-    third = TurnKey(HERE.endpoint, "job 3", "call 3")
-    assert wait(store, third, quota).seconds == 1
-    settle(store, HERE, quota, None)
-    assert wait(store, third, quota).seconds == 0.5
-    assert wait(store, THERE, quota).seconds == 0
-    # Its worker was killed, and said nothing.
-    gone = replace(quota, longest_seconds=0)
-    assert wait(store, third, gone).seconds == 0
 
 
 def test_a_heavier_job_is_before_those_that_came_earlier(store: RelationalStore) -> None:
