@@ -45,7 +45,11 @@ _REASONS = {
 _COMMANDS = ("tools", "verifiers", "tests", "todos", "shell.setup")
 """Keys that lead to commands, harmless only in a sandbox."""
 SHARED = {
-    ("model", "requests_per_minute"): ("requests_per_minute", "tokens_per_minute"),
+    ("model", "requests_per_minute"): (
+        "requests_per_minute",
+        "tokens_per_minute",
+        "requests_at_once",
+    ),
     ("model", "weight"): ("weight",),
 }
 """What all jobs at an endpoint share: keys of models, by the key that stands for them."""

@@ -112,7 +112,7 @@ class _ModelExchange:
         self.unfinished = unfinished
         self._squeezed = squeezed
         self._began = time.monotonic()
-        self._skip = (activity.info().attempt - 1) // ATTEMPTS_PER_MODEL
+        self._waits = f"{key}.waits"
         self._number = 0
         self._dialect: Dialect | None = None
         """The dialect that the model's last refusal suggests."""
@@ -127,11 +127,23 @@ class _ModelExchange:
             # The attempt before may have failed on using its reply, after it was paid for.
             self.replies.check_room()
         count = len(question.models)
-        place = (self._skip + self._number) % count
+        place = (self._failed_attempts() // ATTEMPTS_PER_MODEL + self._number) % count
         model = question.models[place]
         dialect = self._dialect or dialect_of(model, self.repository)
         body = dialect.adapt_body(question.body(dialect.adapt_settings(model)))
         return _Request(model, dialect, body, place > 0, self._number + 1 == count)
+
+    def _failed_attempts(self) -> int:
+        """Return how many attempts failed; one that waited for its turn says nothing of a model."""
+        before = activity.info().attempt - 1
+        waited = self.replies.find(self._waits) if before else None
+        return max(0, before - len(waited or b""))
+
+    def note_wait(self) -> None:
+        """Count this attempt among those that only waited. Another host does not know of it."""
+        # A full disk is reported where the reply itself is to be kept.
+        with suppress(OSError):
+            self.replies.put(self._waits, (self.replies.find(self._waits) or b"") + b"1")
 
     def go_on_after(self, request: _Request, error: ApplicationError) -> None:
         """Choose another dialect or model; raises the first model's error if there is none."""
@@ -216,21 +228,22 @@ class ModelClient:
                 if not reply_key:  # Otherwise another activity may have paid for it.
                     note_paid_reply(key, request.dropped_usage)
                 return await asyncio.to_thread(use_reply, request)
+            turn = self._quota.turn(request.model, request.body)
             try:
-                await self._quota.wait_for_turn(request.model, request.body)
-                await check_attempt_by_heartbeat()
-                reply = await self._ask_model(exchange, request)
+                async with turn:
+                    await check_attempt_by_heartbeat()
+                    reply = await self._ask_model(exchange, request)
+                    turn.usage = reply.usage
             except ApplicationError as error:
-                await self._quota.note_failure(request.model, request.body, error)
+                if not turn.has_begun:
+                    await asyncio.to_thread(exchange.note_wait)
                 exchange.go_on_after(request, error)
                 continue
             model = request.model
             exchange.remember_dialect(model)
             reply.model, reply.is_fallback = model.name, request.is_fallback
             reply.maker, reply.received = provider_name(model), int(time.time())
-            result = await asyncio.to_thread(self._keep, exchange, reply, use_reply)
-            await self._quota.note_reply(model, request.body, reply.usage)
-            return result
+            return await asyncio.to_thread(self._keep, exchange, reply, use_reply)
 
     async def _ask_model(self, exchange: _ModelExchange, request: _Request) -> StreamedReply:
         """Send one request. What a reply without an end has used is kept for who counts it."""

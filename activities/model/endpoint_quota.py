@@ -2,16 +2,18 @@
 
 import asyncio
 import hashlib
+import logging
 import time
+import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import openai
 from sqlalchemy import Connection
-from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
@@ -20,13 +22,22 @@ from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.failures import typed_failure
-from activities.stores.endpoint_turns import EndpointTurns, TurnKey, TurnWait, endpoint_has_quota
+from activities.stores.endpoint_places import RENEW_SECONDS
+from activities.stores.endpoint_turns import (
+    LONGEST_SLEEP,
+    EndpointTurns,
+    TurnKey,
+    TurnWait,
+    endpoint_has_quota,
+)
 from activities.stores.learned_quota import NamedLimits, Quota, decayed_count
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRejectedError, StoreUnavailableError
 from config.schema.model_settings import ModelConfig
+from protocol.short_text import count_noun
 from protocol.usage import Usage
 
+LOG = logging.getLogger(__name__)
 STORE_SECONDS = 10.0
 LOOK_SECONDS = 2.0
 """How long the first call to an endpoint may look for what other workers have learned of it."""
@@ -35,9 +46,18 @@ NO_QUOTA = Quota(None, None)
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class _Waiter:
+    """A call of this worker that waits for a place."""
+
+    seconds: float
+    """How long, as far as known."""
+    woken: asyncio.Event
+
+
 @dataclass
 class _SeenEndpoint:
-    """What this worker has seen of an endpoint."""
+    """What this worker has seen of an endpoint, and its calls there."""
 
     limits: NamedLimits = NO_LIMITS
     """The newest that are not in the store yet."""
@@ -46,11 +66,20 @@ class _SeenEndpoint:
     sent: float = 0.0
     """Requests of the last minute that were not refused; older ones count less."""
     sent_at: float = 0.0
+    waiters: dict[str, _Waiter] = field(default_factory=dict)
+    holders: list[str] = field(default_factory=list)
+    """Calls that have a place."""
+    renewal: asyncio.Task[None] | None = None
 
     def count_sent(self, number: int) -> None:
         now = time.monotonic()
         self.sent = max(0.0, decayed_count(self.sent, now - self.sent_at) + number)
         self.sent_at = now
+
+    def wake_next(self) -> None:
+        """Let the first call that waits for a place look again."""
+        if self.waiters:
+            min(self.waiters.values(), key=lambda waiter: waiter.seconds).woken.set()
 
 
 class EndpointQuota:
@@ -62,23 +91,12 @@ class EndpointQuota:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._seen: dict[str, _SeenEndpoint] = defaultdict(_SeenEndpoint)
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    async def wait_for_turn(self, model: ModelConfig, body: bytes) -> None:
+    def turn(self, model: ModelConfig, body: bytes) -> "EndpointTurn":
+        """Return a request's turn: on entering it waits until the request may be sent."""
         key = _turn_key(model, body)
-        seen = self._seen[key.endpoint]
-        if not _set_quota(model) and seen.has_learned is None:
-            seen.has_learned = await self._look(key.endpoint)
-        while self._has_quota(model, key.endpoint):
-            wait = await self._run(model, key.endpoint, lambda turns: turns.ask(key, len(body)))
-            if wait is None:
-                break
-            if not wait.seconds:
-                seen.has_learned = bool(wait.quota)
-                break
-            if wait.is_long:
-                raise _quota_failure(model, wait)
-            await asyncio.sleep(wait.look_seconds)
-        seen.count_sent(1)
+        return EndpointTurn(self, model, key, len(body), self._seen[key.endpoint])
 
     def note_headers(self, model: ModelConfig, headers: Mapping[str, str]) -> None:
         """Note what limits an answer names; they are stored together with the next turn."""
@@ -86,37 +104,12 @@ class EndpointQuota:
             seen = self._seen[_endpoint_key(model)]
             seen.limits, seen.has_learned = limits, True
 
-    async def note_reply(self, model: ModelConfig, body: bytes, usage: Usage) -> None:
-        """Give up the turn of a request whose reply has come, and count what it has used."""
-        key, used = _turn_key(model, body), usage.prompt_tokens + usage.completion_tokens
-        if self._has_quota(model, key.endpoint):
-            await self._run(model, key.endpoint, lambda turns: turns.settle(key, used))
-
-    async def note_failure(self, model: ModelConfig, body: bytes, error: ApplicationError) -> None:
-        """Give up the turn of a request that failed; after a 429 nobody asks for a time."""
-        key, cause = _turn_key(model, body), error.__cause__
-        if cause is None:
-            return
-        seen = self._seen[key.endpoint]
-        refusal = cause if isinstance(cause, openai.RateLimitError) else None
-        # An empty account and a request that is too long say nothing of a quota.
-        if refusal and error.type == "Endpoint":
-            self.note_headers(model, refusal.response.headers)
-            seen.count_sent(-1)
-            seen.has_learned = True
-
-        def give_up(turns: EndpointTurns) -> None:
-            if refusal and error.type == "Endpoint":
-                headers = refusal.response.headers
-                wait = named_wait_seconds(headers, refusal.body, str(refusal))
-                turns.note_refusal(key, wait, seen.sent)
-            turns.settle(key, None)
-
-        if self._has_quota(model, key.endpoint):
-            await self._run(model, key.endpoint, give_up)
-
-    def _has_quota(self, model: ModelConfig, endpoint: str) -> bool:
-        return bool(_set_quota(model) or self._seen[endpoint].has_learned)
+    async def has_quota(self, model: ModelConfig) -> bool:
+        endpoint = _endpoint_key(model)
+        seen = self._seen[endpoint]
+        if not _set_quota(model) and seen.has_learned is None:
+            seen.has_learned = await self._look(endpoint)
+        return bool(_set_quota(model) or seen.has_learned)
 
     async def _look(self, endpoint: str) -> bool:
         """Whether another worker has learned a quota of the endpoint."""
@@ -127,10 +120,9 @@ class EndpointQuota:
         except (StoreUnavailableError, StoreRejectedError):
             return False
 
-    async def _run(
-        self, model: ModelConfig, endpoint: str, work: Callable[[EndpointTurns], T]
-    ) -> T | None:
+    async def run(self, model: ModelConfig, work: Callable[[EndpointTurns], T]) -> T | None:
         """Do the work in the store. Without the store no job waits: the endpoint limits them."""
+        endpoint = _endpoint_key(model)
         limits = self._seen[endpoint].limits
 
         def run(connection: Connection) -> T:
@@ -144,26 +136,163 @@ class EndpointQuota:
             store = partial(RelationalStore(self._root).run, run, seconds=STORE_SECONDS)
             result = await asyncio.to_thread(store)
         except (StoreUnavailableError, StoreRejectedError) as error:
-            activity.logger.warning("the call waits for no quota: %s", error)
+            LOG.warning("the call waits for no quota: %s", error)
             return None
         if self._seen[endpoint].limits is limits:
             self._seen[endpoint].limits = NO_LIMITS
         return result
 
+    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Start work that goes on if the call is cancelled."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def hold_place(self, model: ModelConfig, holder: str) -> None:
+        """Renew the lease of a place until it is left."""
+        seen = self._seen[_endpoint_key(model)]
+        seen.holders.append(holder)
+        if seen.renewal is None or seen.renewal.done():
+            seen.renewal = self.start(self._renew_places(model, seen.holders))
+
+    async def _renew_places(self, model: ModelConfig, holders: list[str]) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            if not holders:
+                return
+            await self.run(model, partial(_renew_places, holders=[*holders]))
+
+
+class EndpointTurn:
+    """The turn of one request, which ends with the block whatever becomes of the request."""
+
+    def __init__(
+        self,
+        quota: EndpointQuota,
+        model: ModelConfig,
+        key: TurnKey,
+        size: int,
+        seen: _SeenEndpoint,
+    ) -> None:
+        self._quota, self._model, self._key, self._size = quota, model, key, size
+        self._seen = seen
+        self._holder = uuid.uuid4().hex
+        self.usage: Usage | None = None
+        """What the reply has used, once it is there."""
+        self.has_begun = False
+        self.end: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Wait for the turn. Raises ApplicationError: it is far off."""
+        until = time.monotonic() + LONGEST_SLEEP
+        try:
+            while await self._quota.has_quota(self._model):
+                wait = await self._quota.run(
+                    self._model, lambda turns: turns.ask(self._key, self._size, self._holder)
+                )
+                if wait is None:
+                    break
+                if not wait.seconds:
+                    self._begin(wait)
+                    break
+                if wait.is_long or time.monotonic() > until:
+                    raise _quota_failure(self._model, wait)
+                await self._pause(wait)
+        except asyncio.CancelledError:
+            # It may have got its place at the same moment.
+            self._quota.start(self._leave())
+            raise
+        self._seen.count_sent(1)
+        self.has_begun = True
+        return self
+
+    def _begin(self, wait: TurnWait) -> None:
+        self._seen.has_learned = bool(wait.quota)
+        if wait.quota.at_once:
+            self._quota.hold_place(self._model, self._holder)
+            if wait.has_more_places:
+                self._seen.wake_next()
+
+    async def _pause(self, wait: TurnWait) -> None:
+        if wait.place_look is None:
+            await asyncio.sleep(wait.look_seconds)
+            return
+        waiter = _Waiter(wait.seconds, asyncio.Event())
+        self._seen.waiters[self._holder] = waiter
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(waiter.woken.wait(), wait.look_seconds)
+        finally:
+            del self._seen.waiters[self._holder]
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, ApplicationError):
+            self.end = self._quota.start(self._end(error))
+        else:
+            # The turn may be that of another attempt, which took the place of this one.
+            self.end = self._quota.start(self._leave())
+        # After a reply, which is paid for and is to be kept first, nobody waits for it.
+        if error is not None:
+            await self.end
+
+    async def _end(self, failure: ApplicationError | None) -> None:
+        """Give up the turn, and count what it has used; after a 429 nobody asks for a time."""
+        usage, refusal = self.usage, _refusal_cause(failure)
+        used = None if usage is None else usage.prompt_tokens + usage.completion_tokens
+        if refusal:
+            self._quota.note_headers(self._model, refusal.response.headers)
+            self._seen.count_sent(-1)
+            self._seen.has_learned = True
+
+        def settle(turns: EndpointTurns) -> None:
+            if refusal:
+                headers = refusal.response.headers
+                wait = named_wait_seconds(headers, refusal.body, str(refusal))
+                turns.note_refusal(self._key, wait, self._seen.sent)
+            turns.settle(self._key, used)
+            turns.leave(self._holder)
+
+        if await self._quota.has_quota(self._model):
+            await self._quota.run(self._model, settle)
+        self._give_way()
+
+    async def _leave(self) -> None:
+        if _set_quota(self._model).at_once:
+            await self._quota.run(self._model, lambda turns: turns.leave(self._holder))
+            self._give_way()
+
+    def _give_way(self) -> None:
+        with suppress(ValueError):
+            self._seen.holders.remove(self._holder)
+        self._seen.wake_next()
+
+
+def _renew_places(turns: EndpointTurns, holders: list[str]) -> None:
+    turns.places.renew(holders)
+
+
+def _refusal_cause(failure: ApplicationError | None) -> openai.RateLimitError | None:
+    """Return the 429 of a failure. An empty account and a request that is too long say nothing of a
+    quota."""
+    cause = failure.__cause__ if failure and failure.type == "Endpoint" else None
+    return cause if isinstance(cause, openai.RateLimitError) else None
+
 
 def _set_quota(model: ModelConfig) -> Quota:
-    return Quota(model.requests_per_minute, model.tokens_per_minute)
+    return Quota(model.requests_per_minute, model.tokens_per_minute, model.requests_at_once)
 
 
 def _quota_failure(model: ModelConfig, wait: TurnWait) -> ApplicationError:
+    about = "" if wait.place_look is None else "about "
     return typed_failure(
         "Endpoint",
         f"endpoint: quota of {provider_name(model)} ({_describe_quota(model, wait.quota)}) is in "
-        f"use; the turn of this call comes in {wait.seconds:.0f} s.",
+        f"use; the turn of this call comes in {about}{wait.seconds:.0f} s.",
         retry=True,
         delay=wait.look_seconds,
-        helps="a higher model.requests_per_minute or model.tokens_per_minute, if the "
-        "endpoint allows it",
+        helps="a higher model.requests_per_minute, model.tokens_per_minute or "
+        "model.requests_at_once, if the endpoint allows it",
     )
 
 
@@ -177,7 +306,9 @@ def _describe_quota(model: ModelConfig, quota: Quota) -> str:
         for number, unit, is_set in parts
         if number
     ]
-    return f"{' and '.join(named)} a minute"
+    minute = [f"{' and '.join(named)} a minute"] if named else []
+    at_once = [f"{count_noun(quota.at_once, 'request')} at once"] if quota.at_once else []
+    return ", ".join([*minute, *at_once])
 
 
 def _turn_key(model: ModelConfig, body: bytes) -> TurnKey:

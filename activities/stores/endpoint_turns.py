@@ -3,11 +3,12 @@
 Turns are as far apart as the quota of requests and tokens a minute allows. Tokens are estimated by
 the request's size, and corrected by what the reply has used. Who waits is in a queue, ordered by
 start-time fair queuing: a job of weight 2 gets two turns in a round in which others get one. A
-caller looks again when its turn should come, and takes it if it is free.
+caller looks again when its turn should come, and takes it if it is free. Where only so many
+requests may be under way, the next callers look often, and each place goes to the first of them.
 """
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from activities.stores.endpoint_places import EndpointPlaces
 from activities.stores.learned_quota import LearnedQuota, NamedLimits, Quota
 from activities.stores.schema import ENDPOINTS, SHARES, TURNS
 
@@ -43,6 +45,12 @@ LOOK_AHEAD, SOON_SECONDS = 0.9, 3.0
 """Share of the time until its turn after which a caller looks again, since the turn may come
 earlier, unless it comes soon."""
 SHORTEST_SLEEP = 0.02
+PLACE_LOOKS, SHORTEST_LOOK, LONGEST_LOOK = 20, 0.05, 1.0
+"""How often the next callers look for a place while one is taken on average, and their seconds
+between two looks. So a place that another worker left is empty for a twentieth of that time."""
+LONGEST_PLACE_SLEEP, LONGEST_PLACE_DELAY = 5.0, 60.0
+"""Seconds between two looks of callers further back, in one attempt and between two attempts."""
+UNKNOWN_PLACE_SECONDS = 2.0
 NEWEST_SHARE = 0.1
 """Weight of the newest reply in the average of tokens by request size."""
 
@@ -70,8 +78,11 @@ class TurnSchedule:
 
     def take_turn(self, now: float, quota: Quota, tokens: float) -> None:
         latest, earliest = now + LONGEST_SECONDS, now - UNUSED_SECONDS
-        self.requests_at = max(earliest, min(self.requests_at, latest)) + quota.request_seconds
-        self.tokens_at = max(earliest, min(self.tokens_at, latest)) + tokens * quota.token_seconds
+        if quota.requests:
+            self.requests_at = max(earliest, min(self.requests_at, latest)) + quota.request_seconds
+        if quota.tokens:
+            used = tokens * quota.token_seconds
+            self.tokens_at = max(earliest, min(self.tokens_at, latest)) + used
 
     def settle(self, quota: Quota, size: int, estimate: float, used: int) -> None:
         """Correct the estimate of a request by the tokens that it has used."""
@@ -87,11 +98,13 @@ _DELETE_TURN = delete(TURNS).where(_CALL)
 _LOOK_LATER = update(TURNS).where(_CALL).values(looks_at=bindparam("later"))
 _TAKE_TURN = update(TURNS).where(_CALL).values(at=bindparam("now"), tokens=bindparam("cost"))
 _NOW = bindparam("now", type_=Float)
+_SOON = bindparam("soon", type_=Float)
 _IS_HERE = TURNS.c.looks_at.between(_NOW - COURTESY_SECONDS, _NOW + SOONER_SECONDS)
 _COUNT_BEFORE = select(
     func.count(),
     func.sum(TURNS.c.tokens),
     func.sum(case((_IS_HERE, 1), else_=0)),
+    func.sum(case((TURNS.c.looks_at.between(_NOW - COURTESY_SECONDS, _SOON), 1), else_=0)),
     func.min(TURNS.c.start),
 ).where(
     TURNS.c.endpoint == bindparam("of"),
@@ -135,15 +148,24 @@ class TurnWait:
     """Until the turn, as far as known; 0 if it is now."""
     quota: Quota
     """What it waits for; false if the endpoint has none."""
+    place_look: float | None = None
+    """Seconds until the next look if it waits for a place; other calls of its worker that leave
+    one may wake it sooner."""
+    has_more_places: bool = False
+    """Whether another call may take a place at once."""
 
     @property
     def is_long(self) -> bool:
         """Whether it is left to another attempt."""
+        if self.place_look is not None:
+            return self.place_look > LONGEST_PLACE_SLEEP
         return self.seconds > LONGEST_SLEEP
 
     @property
     def look_seconds(self) -> float:
         """When to look again."""
+        if self.place_look is not None:
+            return self.place_look
         if self.is_long:
             return self.seconds - EARLY_SECONDS
         share = LOOK_AHEAD if self.seconds > SOON_SECONDS else 1.0
@@ -157,6 +179,8 @@ class _Before(NamedTuple):
     tokens: float | None
     here: int | None
     """How many of them are due to look."""
+    near: int | None
+    """How many of them are due to look for a place, now or within their longest sleep."""
     first: float | None
     """The first place of them."""
 
@@ -173,6 +197,7 @@ class EndpointTurns:
     now: float = field(init=False)
     schedule: TurnSchedule = field(init=False)
     learned: LearnedQuota = field(init=False)
+    places: EndpointPlaces = field(init=False)
 
     def __post_init__(self) -> None:
         of = {"of": self.endpoint}
@@ -185,6 +210,7 @@ class EndpointTurns:
         *figures, learned = row
         self.schedule = TurnSchedule(*figures)
         self.learned = LearnedQuota.read(learned, self.now)
+        self.places = EndpointPlaces(self.connection, self.endpoint, self.now)
 
     @property
     def quota(self) -> Quota:
@@ -199,23 +225,25 @@ class EndpointTurns:
         values = {"of": self.endpoint, **asdict(self.schedule), "learned": learned}
         self.connection.execute(_SAVE_ENDPOINT, values)
 
-    def ask(self, key: TurnKey, size: int) -> TurnWait:
+    def ask(self, key: TurnKey, size: int, holder: str) -> TurnWait:
         """Return how long a request with `size` bytes waits; if not at all, it has its turn.
 
-        It keeps its place until `settle`.
+        It is in the queue until `settle`, and `holder` has a place until that leaves it.
         """
-        if not self.quota:
-            return TurnWait(0.0, self.quota)
+        quota = self.quota
+        if not quota:
+            return TurnWait(0.0, quota)
         turn = self.connection.execute(_FIND_TURN, key.row).first()
         if turn and turn.at is not None:
-            if 0 <= self.now - turn.at < LATE_SECONDS:
-                return TurnWait(0.0, self.quota)
+            if 0 <= self.now - turn.at < LATE_SECONDS and not quota.at_once:
+                return TurnWait(0.0, quota)
             self.connection.execute(_DELETE_TURN, key.row)
             turn = None
         has_waited = turn is not None
         start = turn.start if turn else self._enqueue(key, size)
         before = self._count_before(key, start)
-        wait = self._wait(before)
+        free = quota.at_once - self.places.count() if quota.at_once else None
+        wait = self._wait(before, free)
         if wait.seconds:
             later = self.now + wait.look_seconds
             self.connection.execute(_LOOK_LATER, {**key.row, "later": later})
@@ -223,12 +251,15 @@ class EndpointTurns:
         if has_waited:
             self.learned.note_waiting_turn(self.now)
         tokens = size * self.schedule.tokens_per_byte
-        self.schedule.take_turn(self.now, self.quota, tokens)
+        self.schedule.take_turn(self.now, quota, tokens)
         # Those who are late keep their place, and others get none before them.
         first = start if before.first is None else min(start, before.first)
         self.schedule.round = max(self.schedule.round, first)
         self.connection.execute(_TAKE_TURN, {**key.row, "now": self.now, "cost": tokens})
-        return wait
+        if free is None:
+            return wait
+        self.places.take(holder)
+        return replace(wait, has_more_places=free > 1)
 
     def settle(self, key: TurnKey, used: int | None) -> None:
         """Give up the turn; `used` are the tokens of the reply, None if there was none."""
@@ -238,6 +269,11 @@ class EndpointTurns:
             if turn is not None and turn.at is not None:
                 self.schedule.settle(self.quota, turn.size, turn.tokens, used)
         self.connection.execute(_DELETE_TURN, key.row)
+
+    def leave(self, holder: str) -> None:
+        """Free the place of a request that has ended."""
+        if (seconds := self.places.leave(holder)) is not None:
+            self.learned.note_place(seconds)
 
     def note_limits(self, limits: NamedLimits) -> None:
         self.learned.note_limits(limits, self.now)
@@ -273,17 +309,46 @@ class EndpointTurns:
         return start
 
     def _count_before(self, key: TurnKey, start: float) -> _Before:
-        of = {**key.row, "now": self.now, "place": start}
+        # Who sleeps longer is passed over: places would be empty if it slept too long.
+        of = {**key.row, "now": self.now, "place": start, "soon": self.now + LONGEST_PLACE_SLEEP}
         return _Before(*self.connection.execute(_COUNT_BEFORE, of).one())
 
-    def _wait(self, before: _Before) -> TurnWait:
-        """Return how long a call waits for those whose place is before its own."""
+    @property
+    def _near_look(self) -> float:
+        """Seconds between two looks of the next callers for a place."""
+        return min(max(SHORTEST_LOOK, self._place_seconds / PLACE_LOOKS), LONGEST_LOOK)
+
+    @property
+    def _place_seconds(self) -> float:
+        return self.learned.place_seconds or UNKNOWN_PLACE_SECONDS
+
+    def _wait(self, before: _Before, free_places: int | None) -> TurnWait:
+        """Return how long a call waits for those whose place in the queue is before its own."""
         quota, free = self.quota, max(0.0, self.schedule.free_at(self.now) - self.now)
-        if not free and not before.here:
-            return TurnWait(0.0, quota)
-        requests = before.jobs * quota.request_seconds
-        theirs = max(requests, (before.tokens or 0.0) * quota.token_seconds)
-        return TurnWait(max(SHORTEST_SLEEP, min(free + theirs, LONGEST_SECONDS)), quota)
+        wait = TurnWait(0.0, quota)
+        if free or (before.here and (quota.requests or quota.tokens)):
+            requests = before.jobs * quota.request_seconds
+            theirs = max(requests, (before.tokens or 0.0) * quota.token_seconds)
+            wait = TurnWait(max(SHORTEST_SLEEP, min(free + theirs, LONGEST_SECONDS)), quota)
+        if free_places is None or free_places > (before.near or 0):
+            return wait
+        return max(wait, self._wait_for_place(before.jobs, free_places), key=_seconds)
+
+    def _wait_for_place(self, before: int, free: int) -> TurnWait:
+        at_once = self.quota.at_once or 1
+        needed = max(1, before - free + 1)
+        seconds = min(needed * self._place_seconds / at_once, LONGEST_SECONDS)
+        if needed <= at_once + 1:
+            look = self._near_look
+        elif seconds > LONGEST_SLEEP:
+            look = min(max(seconds / 2, LONGEST_SLEEP / 2), LONGEST_PLACE_DELAY)
+        else:
+            look = min(max(self._near_look, seconds / 2), LONGEST_PLACE_SLEEP)
+        return TurnWait(max(seconds, SHORTEST_SLEEP), self.quota, look)
+
+
+def _seconds(wait: TurnWait) -> float:
+    return wait.seconds
 
 
 def endpoint_has_quota(connection: Connection, endpoint: str) -> bool:

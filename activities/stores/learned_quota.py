@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from pydantic import ValidationError
@@ -26,16 +26,21 @@ GROWTH, FURTHER_GROWTH = 0.05, 0.2
 rate, and above it, where what it is above that rate doubles as well."""
 LONGEST_GROWTH = 5.0
 """Seconds that a call that waited counts for at most."""
+NEWEST_PLACE = 0.1
+"""Weight of the newest place in the average of how long one is taken."""
 MOST_SPREAD = 10.0
 LONGEST_PAUSE, MOST_DOUBLED = 60.0, 6
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What an endpoint allows in a minute; None is no limit."""
+    """What an endpoint allows; None is no limit."""
 
     requests: float | None
+    """A minute."""
     tokens: float | None
+    at_once: int | None = None
+    """Requests under way."""
 
     @property
     def request_seconds(self) -> float:
@@ -46,7 +51,7 @@ class Quota:
         return MINUTE / (PACE * self.tokens) if self.tokens else 0.0
 
     def __bool__(self) -> bool:
-        return bool(self.requests or self.tokens)
+        return bool(self.requests or self.tokens or self.at_once)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class LearnedQuota(Data):
     """Answers of the last minute, of which older ones count less."""
     answered_at: float = 0.0
     confirmed_at: float = 0.0
+    place_seconds: float = 0.0
+    """How long a place is taken, on average; 0 if not known."""
 
     @classmethod
     def read(cls, stored: str, now: float) -> Self:
@@ -104,7 +111,8 @@ class LearnedQuota(Data):
             learned = cls.model_validate_json(stored or "{}")
             if now - learned.confirmed_at < FORGOTTEN_SECONDS:
                 return learned
-            return cls(answered=learned.answered, answered_at=learned.answered_at)
+            kept = {"answered", "answered_at", "place_seconds"}
+            return cls(**learned.model_dump(include=kept))
         return cls()
 
     @property
@@ -118,7 +126,7 @@ class LearnedQuota(Data):
         tokens = self.share * self.spread * self.tokens if self.tokens else None
         if not self.is_named:
             requests = self.rate
-        return Quota(quota.requests or requests, quota.tokens or tokens)
+        return replace(quota, requests=quota.requests or requests, tokens=quota.tokens or tokens)
 
     def note_limits(self, limits: NamedLimits, now: float) -> None:
         if limits == NamedLimits():
@@ -133,6 +141,11 @@ class LearnedQuota(Data):
     def answers(self, now: float) -> float:
         """Return how many answers a minute there are, by those of the last minutes."""
         return decayed_count(self.answered, now - self.answered_at)
+
+    def note_place(self, seconds: float) -> None:
+        """Count for how long a place was taken."""
+        old = self.place_seconds or seconds
+        self.place_seconds = old + NEWEST_PLACE * (seconds - old)
 
     def note_waiting_turn(self, now: float) -> None:
         """Let more calls be sent again, since one had to wait for its turn."""

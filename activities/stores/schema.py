@@ -127,6 +127,15 @@ SHARES = Table(
     Column("next", Float, nullable=False),  # start of the job's next turn, in rounds
 )
 
+PLACES = Table(
+    "places",
+    METADATA,
+    Column("endpoint", Text, primary_key=True),
+    Column("holder", Text, primary_key=True),
+    Column("since", Float, nullable=False),
+    Column("until", Float, nullable=False),  # its lease, epoch seconds
+)
+
 
 def storable_column_value(value: Any) -> Any:
     """Return the value without zero bytes, which PostgreSQL refuses in texts."""

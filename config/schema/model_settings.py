@@ -51,6 +51,8 @@ class ModelConfig(ConfigData):
     together; null: what the endpoint's answers and refusals teach."""
     tokens_per_minute: int | None = Field(None, ge=1)
     """Tokens a minute, of requests and replies together; as above."""
+    requests_at_once: int | None = Field(None, ge=1)
+    """Requests of all these jobs that are under way at once; null: any number."""
     weight: float = Field(1, ge=0.01, le=100)
     """Turns of a job at this endpoint while others wait too, for each turn of a job of weight 1."""
     stream: bool = True

@@ -3,14 +3,22 @@
 import asyncio
 import re
 import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 
 import httpx2
 import openai
 import pytest
+from sqlalchemy import Connection
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
 from activities.model.endpoint_quota import EndpointQuota
+from activities.stores.endpoint_turns import EndpointTurns, TurnKey
+from activities.stores.learned_quota import Quota
+from activities.stores.relational_store import RelationalStore
 from config.schema.model_settings import ModelConfig
 from protocol.usage import Usage
 from tests.activities.standing import environment
@@ -24,18 +32,42 @@ def model(**settings: int) -> ModelConfig:
 
 def wait(root: Root, settings: ModelConfig, body: bytes) -> float:
     """Return the seconds until a request may be sent."""
+
+    async def enter() -> None:
+        await EndpointQuota(root).turn(settings, body).__aenter__()
+
     begun = time.monotonic()
-    asyncio.run(environment().run(EndpointQuota(root).wait_for_turn, settings, body))
+    asyncio.run(environment().run(enter))
     return time.monotonic() - begun
+
+
+async def call(
+    quota: EndpointQuota,
+    settings: ModelConfig,
+    body: bytes,
+    *,
+    usage: Usage | None = None,
+    error: Exception | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Make a call that gets a reply, or an error."""
+    turn = quota.turn(settings, body)
+    with suppress(ApplicationError):
+        async with turn:
+            quota.note_headers(settings, headers or {})
+            turn.usage = usage
+            if error:
+                raise error
+    assert turn.end
+    await turn.end
 
 
 def test_an_endpoint_that_names_and_refuses_nothing_is_not_in_the_store(root: Root) -> None:
     quota = EndpointQuota(root)
 
     async def ask_and_be_answered() -> None:
-        await quota.wait_for_turn(model(), b"one")
-        quota.note_headers(model(), {"content-type": "text/event-stream", "x-request-id": "7"})
-        await quota.note_reply(model(), b"one", Usage(prompt_tokens=10))
+        headers = {"content-type": "text/event-stream", "x-request-id": "7"}
+        await call(quota, model(), b"one", usage=Usage(prompt_tokens=10), headers=headers)
 
     asyncio.run(environment().run(ask_and_be_answered))
     assert not (root.path / ".longhaul/store.sqlite3").exists()
@@ -77,10 +109,9 @@ def test_after_a_429_everybody_waits(root: Root) -> None:
     settings, quota = model(tokens_per_minute=1_000_000), EndpointQuota(root)
 
     async def ask_and_be_refused() -> None:
-        await quota.wait_for_turn(settings, b"one")
-        await quota.note_reply(settings, b"one", Usage(prompt_tokens=10, completion_tokens=5))
-        await quota.wait_for_turn(settings, b"two")
-        await quota.note_failure(settings, b"two", refused({"retry-after": "90"}))
+        used = Usage(prompt_tokens=10, completion_tokens=5)
+        await call(quota, settings, b"one", usage=used)
+        await call(quota, settings, b"two", error=refused({"retry-after": "90"}))
 
     asyncio.run(environment().run(ask_and_be_refused))
     with pytest.raises(ApplicationError, match=r"comes in (89|90) s"):
@@ -91,9 +122,9 @@ def test_a_429_without_a_set_quota_teaches_other_workers_too(root: Root) -> None
     settings, quota = model(), EndpointQuota(root)
 
     async def ask_and_be_refused() -> None:
-        for number in range(31):
-            await quota.wait_for_turn(settings, b"%d" % number)
-        await quota.note_failure(settings, b"30", refused({"retry-after": "30"}))
+        for number in range(30):
+            await call(quota, settings, b"%d" % number)
+        await call(quota, settings, b"30", error=refused({"retry-after": "30"}))
 
     asyncio.run(environment().run(ask_and_be_refused))
     with pytest.raises(ApplicationError, match=r"\(27 requests as learned a minute\) is in use"):
@@ -105,10 +136,81 @@ def test_limits_in_headers_are_learned_with_the_next_turn(root: Root) -> None:
     headers = {"x-ratelimit-limit-requests": "1", "x-ratelimit-limit-tokens": "5000"}
 
     async def ask_and_hear() -> None:
-        await quota.wait_for_turn(settings, b"one")
-        quota.note_headers(settings, headers)
-        await quota.wait_for_turn(settings, b"two")
+        await call(quota, settings, b"one", headers=headers)
+        await call(quota, settings, b"two", headers=headers)
 
     asyncio.run(environment().run(ask_and_hear))
     with pytest.raises(ApplicationError, match="1 requests as learned and 5,000 tokens as learned"):
         wait(root, settings, b"three")
+
+
+async def make_calls(
+    quota: EndpointQuota, settings: ModelConfig, job: int, now: list[int], most: list[int]
+) -> int:
+    """Make calls of 0.1 s for two seconds; return how many."""
+    until, number = time.monotonic() + 2, 0
+    while time.monotonic() < until:
+        async with quota.turn(settings, b"%d %d" % (job, number)):
+            now.append(job)
+            most.append(len(now))
+            await asyncio.sleep(0.1)
+            now.remove(job)
+        number += 1
+    return number
+
+
+def test_no_more_requests_are_under_way_than_set_and_each_job_has_its_share(root: Root) -> None:
+    settings, now, most = model(requests_at_once=2), list[int](), list[int]()
+    RelationalStore(root).run(lambda connection: None)  # Its tables take a second.
+
+    async def work() -> list[int]:
+        workers = [EndpointQuota(root), EndpointQuota(root)]
+        calls = [make_calls(workers[job % 2], settings, job, now, most) for job in range(6)]
+        return await asyncio.gather(*calls)
+
+    done = asyncio.run(environment().run(work))
+    assert max(most) == 2
+    assert max(done) <= 2 * min(done) + 1
+    assert sum(done) >= 12
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["under way", "waiting"])
+def test_a_cancelled_call_leaves_its_place(root: Root, waits: bool) -> None:
+    settings, quota = model(requests_at_once=1), EndpointQuota(root)
+
+    async def hold() -> None:
+        async with quota.turn(settings, b"held"):
+            await asyncio.sleep(60)
+
+    async def cancel_and_call() -> float:
+        tasks = [asyncio.create_task(hold()) for _ in range(1 + waits)]
+        await asyncio.sleep(2)
+        for task in reversed(tasks):
+            task.cancel()
+        await asyncio.wait(tasks)
+        begun = time.monotonic()
+        async with quota.turn(settings, b"next"):
+            return time.monotonic() - begun
+
+    assert asyncio.run(environment().run(cancel_and_call)) < 1.5
+
+
+def test_a_call_that_waits_long_for_a_place_is_left_to_a_later_attempt(root: Root) -> None:
+    settings = model(requests_at_once=1)
+
+    def take_places(connection: Connection) -> None:
+        key = TurnKey("http://here/v1 m OPENAI_API_KEY", "job 1", "call")
+        turns = EndpointTurns(connection, key.endpoint, Quota(None, None, 1))
+        turns.ask(key, 100, "another worker's")
+        turns.learned.note_place(100)
+        for number in range(2, 6):
+            turns.ask(replace(key, job=f"job {number}", call=f"call {number}"), 100, "waits")
+        turns.save()
+
+    RelationalStore(root).run(take_places)
+    with pytest.raises(ApplicationError) as caught:
+        wait(root, settings, b"mine")
+    assert "(1 request at once) is in use; the turn of this call comes in about 500 s" in str(
+        caught.value
+    )
+    assert caught.value.next_retry_delay == timedelta(seconds=60)

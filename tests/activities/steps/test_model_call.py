@@ -9,12 +9,17 @@ import httpx2
 import pytest
 from openai import AsyncOpenAI
 from pydantic_core import from_json
+from sqlalchemy import Connection
 from temporalio.exceptions import ApplicationError
 
 from activities.job.job_folder import PAUSE_SECONDS
 from activities.model.prompt import job_prompt_body
 from activities.redaction import credentials
 from activities.steps.model_call import ModelCallActivity
+from activities.stores.endpoint_turns import EndpointTurns, TurnKey
+from activities.stores.learned_quota import Quota
+from activities.stores.relational_store import RelationalStore
+from activities.stores.schema import PLACES
 from protocol.requests import ModelReply, ModelRequest
 from rehearsal import Failure, Reply, Script, call
 from rehearsal.rehearsal_transport import RehearsalTransport
@@ -180,6 +185,31 @@ async def test_nothing_is_kept_of_a_failure(job: Standing) -> None:
         with pytest.raises(ApplicationError):
             await ask(job, script)
         assert (await ask(job, script, attempt=2)).calls
+
+
+async def test_attempts_that_only_waited_for_their_turn_lead_to_no_fallback(tmp_path: Path) -> None:
+    model = {"name": "m", "requests_at_once": 1}
+    job = Standing.begin(tmp_path, set={"model": model, "fallbacks": [{"name": "dear"}]})
+    endpoint = "https://api.openai.com/v1 m OPENAI_API_KEY"
+
+    def take_the_place(connection: Connection) -> None:
+        turns = EndpointTurns(connection, endpoint, Quota(None, None, 1))
+        turns.learned.note_place(100)
+        for name in ("a", "b", "c"):
+            turns.ask(TurnKey(endpoint, name, name), 100, name)
+        turns.save()
+
+    store = RelationalStore(job.root)
+    store.run(take_the_place)
+    with Script(Failure(503), call("list_files")) as script:
+        for attempt in (1, 2, 3):
+            with pytest.raises(ApplicationError, match="is in use"):
+                await ask(job, script, attempt=attempt)
+        store.run(lambda connection: connection.execute(PLACES.delete()))
+        with pytest.raises(ApplicationError, match="503"):
+            await ask(job, script, attempt=4)
+        assert (await ask(job, script, attempt=5)).calls
+    assert [request["model"] for request in script.requests] == ["m", "m"]
 
 
 async def test_while_no_reply_can_be_kept_one_is_paid_for_and_no_more(job: Standing) -> None:

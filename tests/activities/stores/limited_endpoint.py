@@ -131,7 +131,7 @@ class Play:
         key = TurnKey("e", f"{job}", f"{job} {self.calls[job]}", self.weights[job])
         if kind == 0:
             look = (
-                self._turns(lambda turns: turns.ask(key, self.sizes[job]))
+                self._turns(lambda turns: turns.ask(key, self.sizes[job], f"{job}"))
                 if self.has_learned
                 else None
             )

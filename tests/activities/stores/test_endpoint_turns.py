@@ -134,7 +134,7 @@ SLOW = 15
 def wait(store: RelationalStore, key: TurnKey, quota: Quota, size: int = 100) -> TurnWait:
     def ask(connection: Connection) -> TurnWait:
         asked = EndpointTurns(connection, key.endpoint, quota)
-        answer = asked.ask(key, size)
+        answer = asked.ask(key, size, key.call)
         asked.save()
         return answer
 
@@ -217,6 +217,31 @@ def test_what_is_learned_counts_for_all_and_is_forgotten(store: RelationalStore)
     assert wait(store, THERE, Quota(60, None)).quota.requests == 60
     assert not store.run(lambda c: turns(c, clock=time.time() + 3_700).quota)
     assert not store.read(partial(endpoint_has_quota, endpoint="http://other/v1 m KEY"))
+
+
+def test_a_place_is_free_again_when_it_is_left_or_its_lease_has_ended(
+    store: RelationalStore,
+) -> None:
+    quota = Quota(None, None, 1)
+
+    def ask(key: TurnKey, at: float) -> float:
+        def look(connection: Connection) -> float:
+            asked = turns(connection, quota, at)
+            seconds = asked.ask(key, 100, key.call).seconds
+            asked.save()
+            return seconds
+
+        return store.run(look)
+
+    assert not ask(HERE, 1_000)
+    assert ask(THERE, 1_001)
+    store.run(lambda c: turns(c, quota, 1_020).places.renew([HERE.call]))
+    assert ask(THERE, 1_049)
+    assert not ask(THERE, 1_051)
+    store.run(lambda c: turns(c, quota, 1_052).leave(THERE.call))
+    assert not ask(HERE, 1_053)
+    # A lease that was given before the clock was set back holds nobody up.
+    assert not ask(THERE, 500)
 
 
 @pytest.mark.parametrize("seconds", [1e300, float("inf"), float("nan")])
