@@ -15,8 +15,10 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from activities.job.brief_leads import heading_mode
 from activities.job.named_results import named_results
 from activities.text.instructing import sentence_force
+from activities.text.statement_words import heading_words
 
 MAX_FENCES = 20
 """Most shorter fences within a block of code, after which its end is no longer sought."""
@@ -248,10 +250,54 @@ def _blocks_of(tokens: Sequence[Token]) -> Iterator[Block]:
             text = _inline_text(token)
             if level:
                 yield Block("heading", text, line, level)
+            elif not lists:
+                yield from _titled_paragraphs(token, text, line)
             else:
-                kind: Literal["entry", "paragraph"] = "entry" if fresh and lists else "paragraph"
+                kind: Literal["entry", "paragraph"] = "entry" if fresh else "paragraph"
                 yield Block(kind, _CHECKBOX.sub("", text), line, lists=tuple(lists))
             fresh = False
+
+
+def _titled_paragraphs(token: Token, text: str, line: int) -> Iterator[Block]:
+    """Yield a paragraph; lines of it that are titles, known as such or set in bold, as headings."""
+    lines, bold = text.split("\n"), _bold_lines(token)
+    start = 0
+    for number, title in enumerate(lines):
+        below = "".join(lines[number + 1 : number + 2]).strip()
+        if not (number in bold or number == start) or not _is_title(title, below, number in bold):
+            continue
+        if start < number:
+            yield Block("paragraph", "\n".join(lines[start:number]), line + start)
+        yield Block("heading", title, line + number, BOLD_ONLY)
+        start = number + 1
+    if start < len(lines):
+        yield Block("paragraph", "\n".join(lines[start:]), line + start)
+
+
+def _is_title(line: str, below: str, bold: bool) -> bool:
+    is_known = heading_mode(heading_words(line)) != "open"
+    if below[:1].islower():
+        return False
+    if not below or not bold:
+        return is_known and ":" not in line and (bold or bool(below))
+    return is_known or _looks_like_heading(line.rstrip(" :"))
+
+
+def _bold_lines(token: Token) -> set[int]:
+    """Return the numbers of the lines of a text that are set in bold as a whole."""
+    lines: list[list[str]] = [[]]
+    for child in token.children or []:
+        if child.type in ("softbreak", "hardbreak"):
+            lines.append([])
+        elif child.type != "text" or child.content.strip():
+            lines[-1].append(child.type)
+    return {
+        number
+        for number, kinds in enumerate(lines)
+        if kinds.count("strong_open") == 1
+        and kinds[0] == "strong_open"
+        and kinds[-1] == "strong_close"
+    }
 
 
 def _inline_text(token: Token) -> str:

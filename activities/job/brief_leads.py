@@ -109,7 +109,8 @@ def heading_mode(words: str) -> Mode:
     }:
         return "example"
     background = known.of_all("background_headings") | known.of_all("observations")
-    return "background" if words in background else "open"
+    bare = re.sub(r" the (?:bug|issue|problem|error|behaviou?r)$", "", words)
+    return "background" if words in background or bare in background else "open"
 
 
 def inline_marks(text: str) -> list[re.Match[str]]:

@@ -180,7 +180,7 @@ class _Reader:
             if last and siblings and text.endswith(":") and lead_of(text, lead).mode == "binds":
                 self._leads[block.lists[-1]] = lead_of(text, self._bases[block.lists[-1]])
                 continue
-            answered = not last and _ANSWERS.match(parts[number + 1][0]) and text.endswith("?")
+            answered = not last and _ANSWERS.match(parts[number + 1][0]) and _WHY.match(text)
             if _is_wanted(text, part_lead) and not answered:
                 self._add(f"{short_lead(part_lead)}{text}", line)
             elif (
@@ -277,4 +277,7 @@ def _is_obligation(text: str) -> bool:
 
 _FORBIDS = re.compile(r"(?:please\s+)?(?:do not|don.t|never)\b", re.IGNORECASE)
 _ANSWERS = re.compile(r"(?:because|since it|weil|da )\b", re.IGNORECASE)
-"""After a question of its own, a text that begins so asks nobody."""
+"""What begins so answers the question for a reason that stands before it."""
+_WHY = re.compile(
+    r"(?:(?:and|but|so|und|aber)\b,? )?(?:why|how come|warum|wieso|weshalb)\b.*\?$", re.IGNORECASE
+)

@@ -46,6 +46,8 @@ _EDGES = " \t*_\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb()[]"
 _BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
 _SENTENCE_LIKE = re.compile(r";\s|\s(?:\u2013|\u2014|--?)\s")
 """What parts clauses that could each be a sentence."""
+_CALL = re.compile(r"[\w.]+\((?!s\))[^()]{0,80}\)")
+"""A call of a function, whose name may be that of a verb."""
 _FORM = re.compile(r"(?:ly|ing|ed|(?<!s)s|day|tion|ment|ness|ity|ance|ence|ers?|ists?)$")
 _PREFIX = re.compile(
     r"(?:re|un|de|dis|pre|over|co|auto|cross|double|back|self|fine|hard|spell|proof)-?(?=\w{3})"
@@ -77,7 +79,7 @@ def sentence_force(text: str) -> Force:
         return "asks"
     if named in statement_words().of_all("observations"):
         return "none"
-    for part in parts:
+    for part in parts[1:] if _CALL.match(text) else parts:
         bare = _without_leading(part)
         if opens_with(bare, "permissions"):
             return "permits"
