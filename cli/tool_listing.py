@@ -13,7 +13,8 @@ from activities.toolkit.own_tools import own_tool_file
 from activities.toolkit.registry import Tool
 from activities.toolkit.tool_offer import offer_tools
 from cli.checks.config_checks import resolve_agent_for_check
-from config.agent_files import agent_file, agent_guard_files
+from config.agent_files import agent_file
+from config.guard_files import agent_guard_files
 from config.schema.agent import AgentConfig
 from config.schema.guards import Guard, HookEvent
 from protocol.tools import ToolRoute
@@ -102,7 +103,7 @@ def agent_tool_listing(name: str) -> AgentTools:
         kinds,
         sorted(resolved.config.mcp),
         str(agent_file(name)),
-        {guard: str(path) for guard, path in agent_guard_files(name).items()},
+        {guard: str(path) for guard, path in agent_guard_files(resolved.config).items()},
     )
 
 

@@ -24,15 +24,13 @@ from config.agent_inheritance import (
     agent_path,
     layer_agents,
     merge_agent,
-    parse_agent_override,
     set_agent_key,
     unknown_agent_message,
 )
-from config.guard_files import locate_guards
+from config.graph_schema_files import extend_graph_schema, load_layered_graph_schema
+from config.guard_files import load_agent_guards
 from config.layers import SHIPPED, Layers, configuration_layers
 from config.schema.agent import AgentConfig, AgentFile, ConfigError
-from config.schema.graph import GraphSchema
-from config.schema.guards import Guard
 from config.schema.reply_phrases import WordingFile, merge_reply_wordings
 from config.schema.start import StartRights
 from config.start_settings import check_start_models, check_start_settings
@@ -81,7 +79,7 @@ def load_agent(
     merged = merge_agent(name, layers, [])
     source = merged.files[0][0]
     configured: dict[str, tuple[str, object]] = {
-        key: (variable, parse_agent_override(text) if key.startswith("limits.") else text)
+        key: (variable, _parse_limit(text) if key.startswith("limits.") else text)
         for variable, key in ENVIRONMENT.items()
         if (text := os.environ.get(variable))
     }
@@ -102,7 +100,7 @@ def load_agent(
     return AgentConfig(
         **checked.model_dump(),
         name=name,
-        rules=_load_agent_guards(checked.guards, _agent_guard_folders(merged, layers), source),
+        rules=load_agent_guards(checked.guards, merged, layers),
         templates=_read_prompt_templates(checked.prompt_files, layers),
         instructions_template=read_instructions_template(
             [
@@ -116,6 +114,11 @@ def load_agent(
         graph_schema=extend_graph_schema(load_layered_graph_schema(layers), checked.graph, source),
         reviewer=_load_reviewer_agent(checked, folder),
     )
+
+
+def _parse_limit(text: str) -> int | str:
+    """Parse an integer; return other text unchanged, for the schema to refuse."""
+    return int(text) if text.isdecimal() and len(text) < 20 else text
 
 
 def _read_prompt_templates(files: dict[str, str], layers: Layers) -> dict[str, str]:
@@ -198,31 +201,6 @@ def _check_reviewer_agent(name: str, agent: AgentFile, source: Path) -> None:
 def _load_reviewer_agent(agent: AgentFile, folder: Path) -> AgentConfig | None:
     name = _reviewer_name(agent)
     return load_agent(name, folder=folder, reviews=True, reviewed=agent) if name else None
-
-
-def _agent_guard_folders(merged: MergedAgentFile, layers: Layers) -> list[Path]:
-    """The folders to search for an agent's guards, the nearest first."""
-    places = [*(f"agents/{agent}/guards" for agent in dict.fromkeys(merged.agents)), "guards"]
-    return [layer / place for place in places for layer in layers.folders]
-
-
-def agent_guard_files(name: str) -> dict[str, Path]:
-    """The file of each guard in an agent's configuration, by name. Raises ConfigError."""
-    layers = configuration_layers()
-    merged = merge_agent(name, layers, [])
-    located = locate_guards(
-        _validate_agent_file(merged, {}).guards, _agent_guard_folders(merged, layers)
-    )
-    return {guard.name: path for path, guard in located}
-
-
-def _load_agent_guards(names: list[str], folders: list[Path], source: Path) -> list[Guard]:
-    try:
-        return [guard for _, guard in locate_guards(names, folders)]
-    except ConfigError as problem:
-        # A wrong name in `guards` is an error of the agent's file; others name their guard file.
-        where = f"{source}: " if str(problem).startswith("guards: ") else ""
-        raise ConfigError(f"{where}{problem}") from None
 
 
 def amend_agent_config(
@@ -317,67 +295,3 @@ def _complete_agent_models(merged: dict[str, Any], renamed: bool) -> None:
         merged["fallbacks"] = [complete_model(other) for other in fallbacks]
     if isinstance(judge := merged.get("judge"), dict):
         merged["judge"] = {**judge, "model": complete_model(judge.get("model") or {})}
-
-
-def load_graph_schema(path: Path) -> GraphSchema:
-    """The schema in the file; empty without a file.
-
-    Raises ConfigError: the file is invalid; the message names file and key.
-    """
-    if not path.exists():
-        return GraphSchema()
-    schema = read_yaml_model(path, GraphSchema)
-    if unmet := schema.find_undeclared():
-        raise ConfigError(f"{path}: {unmet}")
-    return schema
-
-
-def extend_graph_schema(base: GraphSchema, more: GraphSchema, source: Path) -> GraphSchema:
-    """The schema extended by an agent's own kinds.
-
-    An existing kind may get further properties and ends. Its present ones cannot change, since
-    other jobs rely on them.
-
-    Raises:
-        ConfigError: the extension is invalid; the message names the agent's file and the key.
-    """
-    schema = base.model_copy(deep=True)
-    for name, node in more.nodes.items():
-        present = schema.nodes.setdefault(name, node)
-        if present.key != node.key:
-            raise ConfigError(
-                f"{source}: graph.nodes.{name}.key: found {node.key!r}, expected {present.key!r}, "
-                "which the graph has"
-            )
-        present.known_by += [each for each in node.known_by if each not in present.known_by]
-    for name, relation in more.relations.items():
-        known = schema.relations.setdefault(name, relation)
-        known.ends += [pair for pair in relation.ends if pair not in known.ends]
-    for group, theirs, ours in (
-        ("nodes", more.nodes, schema.nodes),
-        ("relations", more.relations, schema.relations),
-    ):
-        for name in theirs:
-            have = ours[name].properties
-            for key, declared in theirs[name].properties.items():
-                if have.setdefault(key, declared) != declared:
-                    raise ConfigError(
-                        f"{source}: graph.{group}.{name}.properties.{key}: the graph declares it "
-                        "otherwise, expected a name of its own"
-                    )
-    if unmet := schema.find_undeclared():
-        raise ConfigError(f"{source}: graph.{unmet}")
-    return schema
-
-
-def load_layered_graph_schema(layers: Layers) -> GraphSchema:
-    """The shipped graph schema with the additions of each folder above.
-
-    Raises ConfigError: a schema is invalid; the message names file and key.
-    """
-    shipped, *additions = reversed([folder / "graph" / "schema.yaml" for folder in layers.folders])
-    schema = load_graph_schema(shipped)
-    for path in additions:
-        if path.is_file():
-            schema = extend_graph_schema(schema, read_yaml_model(path, GraphSchema), path)
-    return schema

@@ -134,11 +134,6 @@ def merge_mappings(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]
     return result
 
 
-def parse_agent_override(text: str) -> int | str:
-    """Parse an integer; return other text unchanged, for the schema to refuse."""
-    return int(text) if text.isdecimal() and len(text) < 20 else text
-
-
 def overridden_agent_value(overrides: dict[str, object], key: str) -> object:
     """The overriding value of a dotted key, in nested or dotted form; None without one."""
     content: Any = {}

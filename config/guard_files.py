@@ -12,8 +12,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from yaml.constructor import SafeConstructor
 
+from config.agent_inheritance import MergedAgentFile, merge_agent
+from config.layers import Layers, configuration_layers
 from config.regexes import compile_cached_regex
-from config.schema.agent import ConfigError
+from config.schema.agent import AgentConfig, ConfigError
 from config.schema.guards import FieldMatch, Guard, GuardPoint, Match
 from config.yaml_files import YAML, read_yaml_text
 from protocol.validation_errors import short_error_value
@@ -35,11 +37,29 @@ _templates = ImmutableSandboxedEnvironment(
 Place = tuple[str | int, ...]
 
 
-def locate_guards(names: list[str], folders: list[Path]) -> list[tuple[Path, Guard]]:
-    """The guards of the named files, each with its file: that in the first folder which has it.
+def agent_guard_files(agent: AgentConfig) -> dict[str, Path]:
+    """The file of each guard in an agent's configuration, by name. Raises ConfigError."""
+    layers = configuration_layers()
+    agents = merge_agent(agent.name, layers, []).agents
+    return {guard.name: path for path, guard in _locate_guards(agent.guards, agents, layers)}
+
+
+def load_agent_guards(names: list[str], merged: MergedAgentFile, layers: Layers) -> list[Guard]:
+    try:
+        return [guard for _, guard in _locate_guards(names, merged.agents, layers)]
+    except ConfigError as problem:
+        # A wrong name in `guards` is an error of the agent's file; others name their guard file.
+        where = f"{merged.files[0][0]}: " if str(problem).startswith("guards: ") else ""
+        raise ConfigError(f"{where}{problem}") from None
+
+
+def _locate_guards(names: list[str], agents: list[str], layers: Layers) -> list[tuple[Path, Guard]]:
+    """The guards of the named files, each with its file: that of the nearest of the agents.
 
     Raises ConfigError: a file is missing or invalid; the message names file and line.
     """
+    places = [*(f"agents/{agent}/guards" for agent in dict.fromkeys(agents)), "guards"]
+    folders = [layer / place for place in places for layer in layers.folders]
     guards: dict[str, tuple[Path, Guard]] = {}
     for name in names:
         path = next((p for f in folders if (p := f / f"{name}.yaml").is_file()), None)

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from pygit2.enums import DeltaStatus
-
 from activities.checkpoints.volatile_paths import without_volatile
 from activities.job.deliverables import is_named_unresolved
 from activities.job.snapshot import Snapshot
@@ -13,10 +11,7 @@ from activities.projects.tests_by_name import dumped_functions, is_test_file
 from protocol.handoffs import Handoff
 from protocol.project_start import FORM_SPECS
 from protocol.project_units import RESULT
-from protocol.short_text import shorten_to_start
 
-MAX_DIFF = 3000
-"""Most characters of the changes to tests that a tester is shown."""
 KEPT_BY_SYSTEM = (RESULT, *(spec.state_file for spec in FORM_SPECS.values()))
 """Files that the system writes beside a project's product; jobs cannot add them to it."""
 NOT_PRODUCT = {"output": ("completion.json",)}
@@ -76,16 +71,3 @@ def restore_written_tests(
         )
 
     return repository.with_taken(tree, repository.tree_id(commit), is_restored)[:2]
-
-
-def changed_earlier_tests(repository: ProjectRepository, handoff: Handoff, tree: str) -> str:
-    """Return how a tree differs in tests that are older than the job, as a diff."""
-    shown = dict[str, str]()
-    for commit in (handoff.inputs.commit, handoff.inputs.base or handoff.inputs.commit):
-        difference = repository.diff_from(commit, tree)
-        difference.find_similar()
-        for patch in difference:
-            if patch and patch.delta.status != DeltaStatus.ADDED:
-                shown[patch.delta.old_file.path] = patch.data.decode(errors="replace")
-    changed = "".join(text for path, text in sorted(shown.items()) if is_test_file(path))
-    return shorten_to_start(changed, MAX_DIFF)

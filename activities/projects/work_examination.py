@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pygit2.enums import DeltaStatus
+
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name, open_checkpoints
 from activities.job.activity_context import activity_job_id, activity_schedule_time, fetch_snapshot
 from activities.job.done_when import unmet_condition_reason
@@ -17,17 +19,18 @@ from activities.projects.handoff_checks import (
 from activities.projects.handoff_proof import edited_product_problem
 from activities.projects.handoff_runs import prove_tree
 from activities.projects.product_tree import (
-    changed_earlier_tests,
     handoff_product_tree,
     handoff_tree_with_new_tests,
     restore_written_tests,
 )
 from activities.projects.project_repository import ProjectRepository
+from activities.projects.tests_by_name import is_test_file
 from activities.projects.tool_evidence import tool_proofs
 from activities.text import tokens
 from protocol.agent_reports import FeatureReport, Routing, TesterVerdict
 from protocol.commit_message import commit_message
 from protocol.endings import COMPLETION_FILE
+from protocol.handoffs import Handoff
 from protocol.project_requests import ChildWork, TakeWorkRequest
 from protocol.proof import Proof
 from protocol.short_text import first_few, shorten_to_both_ends, shorten_to_start
@@ -93,6 +96,8 @@ MAX_CHANGED = 50
 MAX_PROBLEMS = 20
 MAX_PROBLEM_CHARACTERS = 2000
 """Maximum length of a problem."""
+MAX_DIFF = 3000
+"""Most characters of the changes to tests that a tester is shown."""
 
 
 def load_finished_work(root: Root, request: TakeWorkRequest) -> Snapshot:
@@ -126,7 +131,7 @@ def examine_work(
         tree, _ = restore_written_tests(repository, handoff, tree, report.unresolved)
         _commit_work_to_branch(repository, snapshot, work, tree, report)
         if handoff.tests and not handoff.report:
-            work.test_changes = changed_earlier_tests(repository, handoff, tree)
+            work.test_changes = _earlier_tests_diff(repository, handoff, tree)
         if not work.problems and not handoff.report:
             result = prove_tree(root, activity_job_id(), snapshot, tree, report.unresolved)
             work.proofs, work.problems = result.proofs, result.problems
@@ -146,6 +151,19 @@ def examine_work(
         for problem in work.problems[:MAX_PROBLEMS]
     ]
     return work, summarize_work(report, changed, left_out, request.tokens)
+
+
+def _earlier_tests_diff(repository: ProjectRepository, handoff: Handoff, tree: str) -> str:
+    """Return how a tree differs in tests that are older than the job, as a diff."""
+    shown = dict[str, str]()
+    for commit in (handoff.inputs.commit, handoff.inputs.base or handoff.inputs.commit):
+        difference = repository.diff_from(commit, tree)
+        difference.find_similar()
+        for patch in difference:
+            if patch and patch.delta.status != DeltaStatus.ADDED:
+                shown[patch.delta.old_file.path] = patch.data.decode(errors="replace")
+    changed = "".join(text for path, text in sorted(shown.items()) if is_test_file(path))
+    return shorten_to_start(changed, MAX_DIFF)
 
 
 def _settle_tester_verdict(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli.checks.config_checks import check_configuration
-from config.agent_files import agent_file, agent_guard_files, agent_names, load_agent
+from config.agent_files import agent_file, agent_names, load_agent
+from config.guard_files import agent_guard_files
 from config.layers import SHIPPED, configuration_layers
 from config.schema.agent import ConfigError
 
@@ -84,7 +85,7 @@ def test_guards_prompts_phrases_and_graph_are_looked_for_above_what_ships(own: l
     config = load_agent("critic")
     assert config.templates["tactical"] == "Work.\n"
     assert "quiet" in [rule.name for rule in config.rules]
-    assert agent_guard_files("critic")["quiet"] == source
+    assert agent_guard_files(config)["quiet"] == source
     assert "Tea" in config.graph_schema.nodes
     assert set(load_agent("generalist").graph_schema.nodes) > {"Tea"}
 

@@ -4,12 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from config.agent_files import (
-    amend_agent_config,
-    extend_graph_schema,
-    load_agent,
-    load_graph_schema,
-)
+from config.agent_files import amend_agent_config, load_agent
+from config.graph_schema_files import extend_graph_schema, load_graph_schema
 from config.layers import SHIPPED
 from config.schema.agent import ConfigError
 from config.schema.graph import GraphSchema
