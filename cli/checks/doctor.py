@@ -1,25 +1,17 @@
 """Runs the checks of everything a job needs, one line each, with remedies."""
 
 import asyncio
-import shutil
-import socket
-import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from temporalio.service import RPCError
 
-from activities.redaction.credentials import without_credentials
-from cli.checks import config_checks, server_checks, storage_checks
-from cli.checks.check_result import CHECK_TIMEOUT, CheckResult
+from cli.checks import config_checks, host_checks, server_checks, storage_checks
+from cli.checks.check_result import CheckResult
 from cli.checks.model_checks import check_model_endpoint
 from cli.temporal_errors import temporal_error_text
-from engine import logs
 from engine.connection import client_options, connect_client
-from engine.development import find_temporal_binary
-from engine.otel import optional_export
 from engine.setup_errors import SetupError
 
 
@@ -33,19 +25,19 @@ async def run_doctor_checks(
         tool_problems: What is wrong with files of tools of one's own, which are loaded before.
     """
     looks: dict[str, Callable[[], CheckResult]] = {
-        "temporal binary": check_temporal_binary,
+        "temporal binary": host_checks.check_temporal_binary,
         "workspaces": storage_checks.check_workspaces_root,
         "store": storage_checks.check_store,
         "own tools": partial(config_checks.list_own_tools, tool_problems),
         "configuration": config_checks.summarise_config_findings,
         "variables of commands": config_checks.check_command_variables,
         "graph": storage_checks.check_graph,
-        "token vocabulary": check_token_vocabulary,
-        "sandbox": check_sandbox,
-        "git": check_git,
+        "token vocabulary": host_checks.check_token_vocabulary,
+        "sandbox": host_checks.check_sandbox,
+        "git": host_checks.check_git,
         "remote": storage_checks.check_remote,
-        "log": check_log_settings,
-        "traces and metrics": check_collectors,
+        "log": host_checks.check_log_settings,
+        "traces and metrics": host_checks.check_collectors,
     }
     for name, look in looks.items():
         try:
@@ -71,79 +63,3 @@ async def run_doctor_checks(
                 False,
                 temporal_error_text(error),
             )
-
-
-def check_log_settings() -> CheckResult:
-    try:
-        return CheckResult("log", True, f"{logs.log_format()}, from {logs.log_level('WARNING')} on")
-    except SetupError as error:
-        return CheckResult("log", False, f"{error}: no worker starts")
-
-
-def check_collectors() -> CheckResult:
-    name, addresses = "traces and metrics", optional_export.collector_addresses()
-    try:
-        if addresses:
-            optional_export.load_otlp_export()
-        for address in addresses:
-            url = urlsplit(address)
-            port = url.port or (443 if url.scheme == "https" else 80)
-            if url.scheme not in ("http", "https") or not url.hostname:
-                raise ValueError("expected an address such as http://127.0.0.1:4318")
-            socket.create_connection((url.hostname, port), CHECK_TIMEOUT.total_seconds()).close()
-    except (OSError, ValueError) as error:
-        return CheckResult(
-            name, False, f"{without_credentials(address)} is not reached ({error}): they are lost",
-            f"start the collector, or correct or unset {optional_export.ENDPOINT}",
-        )  # fmt: skip
-    targets = f"to {', '.join(map(without_credentials, addresses))}"
-    return CheckResult(name, True, targets if addresses else "not exported")
-
-
-def check_temporal_binary() -> CheckResult:
-    try:
-        binary = find_temporal_binary()
-        process = subprocess.run(
-            [binary, "--version"], capture_output=True, text=True, timeout=5, check=True
-        )
-        return CheckResult("temporal binary", True, f"{binary} ({process.stdout.strip()})")
-    except (OSError, subprocess.SubprocessError) as error:
-        return CheckResult(
-            "temporal binary", False, f"does not run: {error}", "run `make setup` again"
-        )
-
-
-def check_token_vocabulary() -> CheckResult:
-    from activities.text import tokens  # noqa: PLC0415 - the vocabulary takes a moment to load
-
-    # This text's token ids are published only for this encoding, so a wrong vocabulary shows.
-    count = tokens.count_tokens("hello world")
-    return CheckResult(
-        "token vocabulary", count == 2, "o200k_base, offline", "run `make setup` again"
-    )
-
-
-def check_sandbox() -> CheckResult:
-    # Loads what only activities need.
-    from activities.commands import sandbox, user_namespace  # noqa: PLC0415
-
-    program = sandbox.find_bwrap()
-    if why := sandbox.sandbox_problem(program):
-        # Only agents that run commands need it.
-        lacking = "none, so agents that run commands do not start"
-        return CheckResult("sandbox", True, f"{lacking}: {why}", off=True)
-    as_whom = " as the user nobody, since this is root" if user_namespace.is_machine_root() else ""
-    return CheckResult("sandbox", True, f"{program}; commands can be run{as_whom}")
-
-
-def check_git() -> CheckResult:
-    if program := shutil.which("git"):
-        return CheckResult("git", True, program)
-    # Only some jobs need git, and the repair of a damaged checkpoint index.
-    off = (
-        "no job or project begins from a repository or pushes a branch, no workspace.remote, and "
-        "no index of checkpoints that was damaged is made anew"
-    )
-    return CheckResult(
-        "git", True, f"none, so {off}; install git, for example: apt install git", off=True
-    )

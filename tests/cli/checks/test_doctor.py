@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError
 from activities.checkpoints import Root
 from activities.redaction.credentials import refresh_credential_values
 from cli.checks import server_checks
-from cli.checks.doctor import check_collectors
+from cli.checks.host_checks import check_collectors
 from tests.buckets import OTHER_STORE, conditional_server, create_bucket, unconditional_server
 from tests.cli.conftest import run, tries
 from tests.flawed_store import Flaw, flawed_store
