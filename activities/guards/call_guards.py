@@ -10,10 +10,10 @@ from activities.guards.hooks.voters import Hooks
 from activities.guards.matching import GuardSituation, match_guard_groups
 from activities.guards.tool_routes import tools_routed_to_approval
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome, settle_votes
-from activities.job.activity_context import activity_job_id, activity_schedule_ms
 from activities.job.snapshot import Snapshot
 from activities.redaction.secrets import redact
 from activities.runtime import metrics
+from activities.runtime.activity_info import activity_job_id, activity_schedule_ms
 from config.guard_files import render_guard_argument
 from config.schema.agent import ConfigError
 from config.schema.guards import Guard, GuardPoint, GuardStage, HookEvent

@@ -3,43 +3,14 @@
 import time
 from functools import partial
 
-from temporalio import activity
-
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
 from activities.checkpoints.remote_fetch import fetch_remote_checkpoints
 from activities.job.checkpoint_push import push_soon
 from activities.job.snapshot import Snapshot
 from activities.runtime import tracing
+from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import may_retry_activity, typed_failure
 from protocol.requests import JobPosition
-
-
-def activity_job_id() -> str:
-    workflow_id = activity.info().workflow_id
-    if workflow_id is None:
-        raise RuntimeError("this activity was not started by a workflow")
-    return workflow_id
-
-
-def activity_schedule_time() -> int:
-    """Return when the server scheduled this activity, in epoch seconds; equal for all attempts."""
-    return int(activity.info().scheduled_time.timestamp())
-
-
-def attempt_started_ms() -> int:
-    """Return when the server handed this attempt to the worker, in milliseconds."""
-    return int(activity.info().started_time.timestamp() * 1000)
-
-
-def activity_schedule_ms() -> int:
-    """Server-side order of regular activities of a job, in milliseconds."""
-    return int(activity.info().scheduled_time.timestamp() * 1000)
-
-
-def activity_effect_key() -> str:
-    """Return the key of this activity's outside effects: the same for retries only."""
-    info = activity.info()
-    return f"{info.workflow_run_id}.{info.activity_id}"
 
 
 def check_activity_root(root: Root, root_id: str, remote: str = "") -> None:

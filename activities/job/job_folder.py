@@ -15,14 +15,14 @@ from activities.checkpoints import (
     open_checkpoints,
     update_projection,
 )
-from activities.job.activity_context import (
+from activities.job.checkpoint_push import BackgroundPush
+from activities.job.result_cache import ResultCache
+from activities.job.snapshot import Snapshot, snapshot_workspace
+from activities.runtime.activity_info import (
     activity_effect_key,
     activity_job_id,
     activity_schedule_ms,
 )
-from activities.job.checkpoint_push import BackgroundPush
-from activities.job.result_cache import ResultCache
-from activities.job.snapshot import Snapshot, snapshot_workspace
 from activities.text.safe_text import replace_surrogates
 
 log = logging.getLogger("longhaul.folder")

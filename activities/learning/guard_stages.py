@@ -9,9 +9,9 @@ from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import attempt_started_ms
 from activities.learning.finished_jobs import read_finished_job
 from activities.learning.guard_precision import GuardFigures, measure_guard_precision
+from activities.runtime.activity_info import attempt_started_ms
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore
 from config.agent_files import agent_names, load_agent

@@ -18,7 +18,6 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_effect_key, activity_job_id
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.dialect import Dialect, dialect_of, remember_dialect
@@ -36,6 +35,7 @@ from activities.model.reply_stream import (
 )
 from activities.redaction.credentials import hide_in_json
 from activities.runtime import tracing
+from activities.runtime.activity_info import activity_effect_key, activity_job_id
 from activities.runtime.failures import (
     amended_failure,
     is_failure_retried,

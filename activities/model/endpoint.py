@@ -12,10 +12,10 @@ import openai
 from openai import AsyncOpenAI
 from temporalio import activity
 
-from activities.job.activity_context import activity_job_id
 from activities.model.endpoint_errors import SET_KEY
 from activities.model.providers import REHEARSAL
 from activities.redaction.credentials import api_key_credential
+from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import typed_failure
 from config.schema.model_settings import ModelConfig, check_endpoint_address
 from rehearsal import RehearsalTransport, rehearse

@@ -17,10 +17,10 @@ from sqlalchemy import Connection
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_job_id
 from activities.model.endpoint_waits import named_wait_seconds
 from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
+from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import typed_failure
 from activities.stores.endpoint_places import RENEW_SECONDS
 from activities.stores.endpoint_turns import (

@@ -9,7 +9,7 @@ from activities.checkpoints.checkpoint_errors import RemoteUnfit
 from activities.checkpoints.forgotten_records import find_forgotten_record
 from activities.checkpoints.remote import open_remote, remote_owner
 from activities.checkpoints.repository_owner import OWNER_FILE, OwnerMark, record_owner
-from activities.job.activity_context import activity_job_id
+from activities.runtime.activity_info import activity_job_id
 from config.schema.agent import AgentConfig, ConfigError
 from config.schema.workspace import Workspace
 from protocol.git_address import git_address_without_user

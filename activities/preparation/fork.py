@@ -5,7 +5,6 @@ continue or be removed. The phase at the fork is archived unchanged, and a strat
 """
 
 from activities.checkpoints import Checkpoints, Root, job_folder_name
-from activities.job.activity_context import activity_job_id
 from activities.job.commit_messages import fork_message
 from activities.job.input_documents import InputDocument
 from activities.job.plan_and_todo_files import parse_plan
@@ -43,6 +42,7 @@ from activities.preparation.prepared_job import (
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.project_remote import open_remote_project
 from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.runtime.activity_info import activity_job_id
 from activities.source_repository.job_branch import job_branch_tree
 from activities.source_repository.workspace_repository import share_repository_with_fork
 from activities.toolkit.agent_tools import ends_job_in_list

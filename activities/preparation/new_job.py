@@ -2,7 +2,6 @@
 
 from activities.checkpoints import Root
 from activities.commands.sealed_files import pin_sealed_files
-from activities.job.activity_context import activity_job_id
 from activities.job.input_documents import InputDocument
 from activities.job.scope_list import scope_list
 from activities.job.snapshot import Snapshot
@@ -40,6 +39,7 @@ from activities.preparation.prepared_job import (
 )
 from activities.projects.handoff import prepare_handoff_workspace
 from activities.projects.start_tests import run_start_tests
+from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import typed_failure
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository

@@ -3,7 +3,6 @@
 import shlex
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_job_id, activity_schedule_time
 from activities.job.done_when import check_done_when
 from activities.job.scope_list import scope_list
 from activities.notifications.recipients import resolve_recipients
@@ -16,6 +15,7 @@ from activities.projects.project_remote import (
 )
 from activities.projects.project_repository import MAIN, ProjectRepository, project_repository_path
 from activities.projects.runner_commands import failing_required_command
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.runtime.failures import typed_failure
 from activities.source_repository.repository_bounds import RepositoryBounds
 from activities.source_repository.repository_fetch import fetch_pinned_repository
@@ -81,11 +81,11 @@ def create_project(
         commit, notices = origin.commit, [f"repository: {note}" for note in origin.notes]
     else:
         begin = f"Begin: {one_line(name, SUBJECT - 7)}"
-        commit = repository.commit(nothing, [], begin, activity_schedule_time())
+        commit = repository.commit(nothing, [], begin, activity_schedule_seconds())
     repository.set_branch(MAIN, commit)
     tree = repository.with_files(nothing, {BRIEF: brief.encode()})
     state = repository.commit(
-        tree, [], f"Project: {one_line(name, SUBJECT - 9)}", activity_schedule_time()
+        tree, [], f"Project: {one_line(name, SUBJECT - 9)}", activity_schedule_seconds()
     )
     repository.set_branch(STATE, state)
     push_project(repository, activity_job_id(), remote)

@@ -15,7 +15,6 @@ from activities.checkpoints import (
     open_checkpoints,
 )
 from activities.guards.signed_approvals import check_starter_known
-from activities.job.activity_context import activity_job_id
 from activities.job.input_documents import InputDocument, read_input_documents
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
@@ -25,6 +24,7 @@ from activities.preparation.checkpoint_ownership import claim_ownership, refuse_
 from activities.projects.handoff import render_handoff
 from activities.projects.project_remote import push_start_to_project_remote
 from activities.projects.project_repository import ProjectRepository, project_repository_path
+from activities.runtime.activity_info import activity_job_id
 from activities.toolkit.registry import Tool
 from config.schema.agent import AgentConfig, ConfigError
 from protocol.notices import Notice

@@ -15,7 +15,7 @@ from temporalio import activity
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.job.activity_context import activity_job_id, activity_schedule_time
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from config.team_files import TeamQuota, team_quota
 from protocol.short_text import count_noun, first_few
 from protocol.teams import TEAM, noted_spend, own_memo
@@ -54,7 +54,7 @@ async def check_team_quota(team: str) -> str:
         return ""
     if quota == TeamQuota():
         return team
-    now = datetime.fromtimestamp(activity_schedule_time(), UTC)
+    now = datetime.fromtimestamp(activity_schedule_seconds(), UTC)
     jobs = await _listed_team_jobs(team, quota, now)
     if why := _quota_reason(team, quota, jobs, now):
         # An expected answer, which the log of the worker does not need.

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from activities.checkpoints import Files, FilesError, Root
-from activities.job.activity_context import activity_job_id
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.projects.project_repository import project_repository_path
 from activities.projects.proof_run import ProofRunner
 from activities.projects.repository_tests import find_test_command
 from activities.projects.setup_recipes import setup_recipe
+from activities.runtime.activity_info import activity_job_id
 from config.schema.agent import AgentConfig
 from config.schema.shell import ShellConfig
 from config.schema.work_checks import RepositoryTests

@@ -8,7 +8,7 @@ from typing import Any
 from pygit2.enums import DeltaStatus
 
 from activities.checkpoints import CheckpointMissing, Root, job_folder_name, open_checkpoints
-from activities.job.activity_context import activity_job_id, activity_schedule_time, fetch_snapshot
+from activities.job.activity_context import fetch_snapshot
 from activities.job.done_when import unmet_condition_reason
 from activities.job.snapshot import Snapshot
 from activities.projects.handoff_checks import (
@@ -26,6 +26,7 @@ from activities.projects.product_tree import (
 from activities.projects.project_repository import ProjectRepository
 from activities.projects.tests_by_name import is_test_file
 from activities.projects.tool_evidence import tool_proofs
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.text import tokens
 from protocol.agent_reports import FeatureReport, Routing, TesterVerdict
 from protocol.commit_message import commit_message
@@ -228,7 +229,7 @@ def _commit_work_to_branch(
     handoff, job = snapshot.link.handoff, f"{snapshot.link.id}.{snapshot.link.handoff.id}"
     if tree != repository.tree_id(work.commit):
         story = commit_message(report.summary or f"Work of {handoff.id}", {"Job": job})
-        work.commit = repository.commit(tree, [work.commit], story, activity_schedule_time())
+        work.commit = repository.commit(tree, [work.commit], story, activity_schedule_seconds())
     work.branch = f"jobs/{job_folder_name(job)}"
     repository.set_branch(work.branch, work.commit)
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_job_id
 from activities.job.deliverables import is_named_unresolved
 from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_survey, store_sync
@@ -13,6 +12,7 @@ from activities.requirements.graph import check_selected_graph_url
 from activities.requirements.graph.interface import GraphUnavailableError
 from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.versions import begin_new_version
+from activities.runtime.activity_info import activity_job_id
 from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.job_extensions import EXTENSIONS, JobExtension
 from config.schema.agent import ConfigError

@@ -12,11 +12,6 @@ from sqlalchemy import Connection, delete, insert, or_, select
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import (
-    activity_effect_key,
-    activity_job_id,
-    activity_schedule_ms,
-)
 from activities.job.snapshot import Snapshot
 from activities.requirements import requirement_files, requirement_withdrawal, validation_claims
 from activities.requirements import requirement_store as rows
@@ -29,6 +24,11 @@ from activities.requirements.requirement_store import (
     is_newest_write,
     reopen_duplicates,
     update_requirement_row,
+)
+from activities.runtime.activity_info import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_ms,
 )
 from activities.stores.outbox import (
     Call,

@@ -14,11 +14,7 @@ from temporalio import activity
 from activities.checkpoints import Files, FilesError, PathRefused, Root
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
 from activities.guards.call_guards import CallGuards
-from activities.job.activity_context import (
-    activity_effect_key,
-    activity_job_id,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.conversation import Conversation
 from activities.job.conversation_calls import ERROR_PREFIX, tool_result_message, truncate_result
 from activities.job.snapshot import Snapshot
@@ -28,6 +24,7 @@ from activities.model.prompt import conversation_prompt_body
 from activities.model.providers import provider_cache_key
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
+from activities.runtime.activity_info import activity_effect_key, activity_job_id
 from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import count_tokens, token_encoding_name
 from activities.toolkit.agent_tools import agent_tools

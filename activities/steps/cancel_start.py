@@ -2,7 +2,7 @@
 
 from temporalio import activity
 
-from activities.job.activity_context import activity_job_id
+from activities.runtime.activity_info import activity_job_id
 from activities.steps.root_activity import async_step
 from protocol.prepare_requests import CancelStartRequest
 

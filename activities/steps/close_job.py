@@ -10,11 +10,7 @@ from activities.acceptance.contract_rows import job_contract
 from activities.acceptance.lost_work import KeptWork
 from activities.checkpoints import CheckpointMissing, GitNotInstalled, RemoteUnavailable, Root
 from activities.commands.private_folder import remove_private_folders
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.input_documents import input_document_warnings
 from activities.job.job_folder import publish_checkpoint
 from activities.job.plan_and_todo_files import with_settled_plan
@@ -24,6 +20,7 @@ from activities.job.typed_result import read_typed_result
 from activities.job.workspace_summary import with_workspace_summary
 from activities.phases.archive import archive_page, archive_phase
 from activities.phases.predefined_todos import todos_completed_by_job_end
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.source_repository.branch_files import with_branch_files
 from activities.source_repository.job_branch import (
     commit_job_branch,
@@ -86,7 +83,7 @@ def _close_job(root: Root, request: CloseRequest) -> CloseReply:
     snapshot.files = with_workspace_summary(snapshot)
     snapshot.write_system_file(COMPLETION_FILE, _result_file_text(result).encode())
     snapshot.record_changes(before)
-    timestamp = activity_schedule_time()
+    timestamp = activity_schedule_seconds()
     result.checkpoint = snapshot.save(f"phase {phase.number} · job {request.status}", timestamp)
     result.tree = snapshot.comparable_tree
     moved = publish_checkpoint(root, snapshot, request.status, last=True)

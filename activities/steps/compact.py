@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.job import context_summary
-from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.compaction_plan import CompactionPlan, plan_compaction
 from activities.job.context_view import OPENING, Compaction
 from activities.job.loaded_skills import skills_after_compaction
@@ -19,6 +19,7 @@ from activities.model.message_forms import message_form_weights
 from activities.model.prices import priced_usages
 from activities.model.prompt import count_prompt_tokens, fixed_prompt_tokens
 from activities.model.reply_stream import StreamedReply
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.runtime.failures import ATTEMPTS, is_failure_retried
 from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import count_tokens, token_encoding_name
@@ -110,7 +111,7 @@ class CompactActivity(ModelActivity):
             summary=summary,
             skills=skills_after_compaction(snapshot, planned, request.limit),
         )
-        timestamp = activity_schedule_time()
+        timestamp = activity_schedule_seconds()
         story = snapshot.commit_message(
             f"compacted: {planned.cleared} cleared, {planned.folded} folded"
         )

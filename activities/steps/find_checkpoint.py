@@ -4,14 +4,10 @@ from contextlib import suppress
 
 from activities.checkpoints import CheckpointMissing, Root, open_checkpoints
 from activities.checkpoints.forgotten_records import find_forgotten_record
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-    check_activity_root,
-    fetch_job,
-)
+from activities.job.activity_context import check_activity_root, fetch_job
 from activities.job.conversation_calls import ERROR_PREFIX, result_error_line
 from activities.job.snapshot import Snapshot
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.runtime.failures import typed_failure
 from activities.steps.root_activity import thread_activity
 from activities.tool_calls.call_refs import newest_call_refs
@@ -42,7 +38,7 @@ def find_checkpoint(root: Root, request: RecoverRequest) -> RecoverReply:
 def _recovery_reply(snapshot: Snapshot) -> RecoverReply:
     """Return where the job continues: within a reply, or after one that may end its phase."""
     reply = RecoverReply(
-        commit=snapshot.commit, at=activity_schedule_time(), state=snapshot.state.without_notes()
+        commit=snapshot.commit, at=activity_schedule_seconds(), state=snapshot.state.without_notes()
     )
     strategic = snapshot.state.phase.kind == "strategic"
     reply.handed_over = strategic and snapshot.files.entry("todos.yaml") is not None

@@ -11,7 +11,7 @@ from activities.checkpoints.forgotten_records import ForgottenJob, find_forgotte
 from activities.forgetting.eligibility import ForgettingEligibility
 from activities.forgetting.job_files import has_job_files, job_lost_found_path, remove_job_paths
 from activities.forgetting.remote_jobs import forget_remote_job
-from activities.job.activity_context import activity_schedule_time
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.runtime.failures import may_retry_activity, typed_failure
 from activities.steps.root_activity import async_step
 from activities.stores import stored_traces
@@ -34,7 +34,7 @@ class ForgetActivity:
     async def forget(self, request: ForgetRequest) -> ForgetResult:
         async with async_step():
             choice = await asyncio.to_thread(
-                ForgettingEligibility, self._root, activity.client(), activity_schedule_time()
+                ForgettingEligibility, self._root, activity.client(), activity_schedule_seconds()
             )
             if request.job:
                 records = await choice.named_by_person(request.job)

@@ -6,7 +6,7 @@ from typing import Any
 from activities.acceptance.lost_work import KeptWork
 from activities.checkpoints import Root
 from activities.commands.check_commands import CheckRunner
-from activities.job.activity_context import activity_job_id, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.deliverables import (
     explained_items,
     is_named_unresolved,
@@ -28,6 +28,7 @@ from activities.job.plan_and_todo_files import (
 from activities.job.snapshot import Snapshot
 from activities.job.typed_result import result_problem
 from activities.projects.handoff_checks import handoff_problems
+from activities.runtime.activity_info import activity_job_id
 from activities.steps.root_activity import thread_activity
 from activities.text import tokens
 from activities.tool_catalogue import EXTENSIONS, REGISTRY

@@ -8,7 +8,7 @@ from typing import Any
 from activities.checkpoints import Root
 from activities.guards.call_guards import CallGuards
 from activities.guards.voting import ALLOW, Vote, Voter, VotingOutcome
-from activities.job.activity_context import activity_job_id, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.phases.phase_tags import job_start_files
 from activities.projects.handoff_checks import given_up_entries
@@ -16,6 +16,7 @@ from activities.projects.handoff_proof import handoff_proof_problems
 from activities.projects.verifier_runs import VerifierRunner
 from activities.projects.work_proof import WorkProof, known_work_proof, prove_work
 from activities.redaction.secrets import redact
+from activities.runtime.activity_info import activity_job_id
 from activities.source_repository.job_branch import (
     job_branch_tree,
     open_branch_repository,

@@ -6,7 +6,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.checkpoints.volatile_paths import without_volatile
-from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelQuery
 from activities.model.prices import priced_usage
@@ -14,6 +14,7 @@ from activities.model.prompt import simple_prompt_body
 from activities.model.reply_stream import StreamedReply
 from activities.phases.phase_diff import phase_diff
 from activities.redaction.secrets import redact
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.safe_text import replace_surrogates
 from activities.text.tokens import clip_to_tokens
@@ -57,7 +58,7 @@ class JudgePhaseActivity(ModelActivity):
         snapshot = open_activity_snapshot(self._root, request)
         finding = judge_refusal(streamed)
         snapshot.keep_judgement(replace_surrogates(streamed.text))
-        timestamp = activity_schedule_time()
+        timestamp = activity_schedule_seconds()
         commit = snapshot.save(
             snapshot.commit_message(f"judge: {'no' if finding else 'yes'}"), timestamp
         )

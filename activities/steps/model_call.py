@@ -10,11 +10,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import FilesError, PathRefused, Root
 from activities.guards.call_guards import CallGuards
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.checkpoint_push import BackgroundPush
 from activities.job.commit_messages import new_reply_message
 from activities.job.job_folder import JobFolderUpdater
@@ -34,6 +30,7 @@ from activities.model.reply_stream import StreamedReply
 from activities.model.window import window_remedy
 from activities.redaction.credentials import hide_credentials
 from activities.runtime import metrics
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.runtime.failures import amended_failure
 from activities.steps.root_activity import async_step
 from activities.tool_calls.call_refs import describe_call_ref
@@ -116,7 +113,7 @@ class ModelCallActivity:
         if streamed.reasoning:
             snapshot.keep_reasoning(streamed.reasoning)
         # The kept reply has the time at which it came, so that a retry makes the same checkpoint.
-        timestamp = max(streamed.received, activity_schedule_time())
+        timestamp = max(streamed.received, activity_schedule_seconds())
         names = ", ".join(name for name, _ in streamed.calls) or "text"
         reply = ModelReply(
             commit=snapshot.save(snapshot.commit_message(new_reply_message(names)), timestamp),

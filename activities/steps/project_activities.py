@@ -9,15 +9,12 @@ from temporalio import activity
 
 from activities.checkpoints import GitNotInstalled, RemoteUnavailable, Root, job_folder_name
 from activities.commands.private_folder import remove_private_folders
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-    check_activity_root,
-)
+from activities.job.activity_context import check_activity_root
 from activities.preparation.new_project import create_project
 from activities.preparation.search_attributes import registered_search_attributes
 from activities.projects.project_remote import open_remote_project, push_project
 from activities.projects.project_repository import MAIN, ProjectRepository
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.source_repository.branch_files import make_branch_patch
 from activities.source_repository.branch_push import check_push_place, push_branch
 from activities.steps.cancel_start import cancel_own_run
@@ -72,14 +69,14 @@ def _close_project(root: Root, request: CloseProjectRequest) -> CheckpointReply:
     commit = commit_project_files(repository, request.state, files, story)
     push_project(repository, activity_job_id(), request.remote)
     remove_private_folders(root, activity_job_id())
-    return CheckpointReply(commit=commit, at=activity_schedule_time())
+    return CheckpointReply(commit=commit, at=activity_schedule_seconds())
 
 
 @thread_activity
 def merge_work(root: Root, request: MergeRequest) -> MergeReply:
     repository = _open_project(root, request, request.head, request.commit)
     commit, conflicts = repository.merge(
-        request.head, request.commit, request.message, activity_schedule_time()
+        request.head, request.commit, request.message, activity_schedule_seconds()
     )
     if conflicts:
         repository.set_branch(f"jobs/{job_folder_name(request.job)}", commit)
@@ -109,7 +106,7 @@ def write_project_state(root: Root, request: WriteStateRequest) -> CheckpointRep
     repository = _open_project(root, request, request.state)
     commit = write_project_units(repository, request)
     push_project(repository, activity_job_id(), request.remote)
-    return CheckpointReply(commit=commit, at=activity_schedule_time())
+    return CheckpointReply(commit=commit, at=activity_schedule_seconds())
 
 
 def write_project_units(repository: ProjectRepository, request: WriteStateRequest) -> str:
@@ -136,6 +133,6 @@ def commit_project_files(
     tree = repository.with_files(repository.tree_id(before), files)
     if tree == repository.tree_id(before):
         return before
-    commit = repository.commit(tree, [before], story, activity_schedule_time())
+    commit = repository.commit(tree, [before], story, activity_schedule_seconds())
     repository.set_branch(STATE, commit)
     return commit

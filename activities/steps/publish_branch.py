@@ -1,10 +1,8 @@
 """Pushes the branch of a job once."""
 
 from activities.checkpoints import Root
-from activities.job.activity_context import (
-    activity_job_id,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
+from activities.runtime.activity_info import activity_job_id
 from activities.source_repository.branch_push import check_push_place, push_branch
 from activities.source_repository.job_branch import (
     commit_job_branch,

@@ -15,7 +15,7 @@ from typing import Literal
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelQuery
 from activities.model.prices import priced_usages
@@ -24,6 +24,7 @@ from activities.model.reply_stream import StreamedReply
 from activities.phases.archive import archive_prompt
 from activities.phases.orientation import last_archive_page, orientation_experience_part
 from activities.redaction.secrets import redact
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.runtime.failures import is_failure_retried
 from activities.steps.root_activity import ModelActivity, async_step
 from protocol.endings import ReflectReply, ReflectRequest
@@ -132,7 +133,7 @@ class ReflectActivity(ModelActivity):
             snapshot.conversation = snapshot.conversation.append(
                 {"role": "user", "content": orientation_experience_part(snapshot)}
             )
-        timestamp = activity_schedule_time()
+        timestamp = activity_schedule_seconds()
         return ReflectReply(
             commit=snapshot.save(snapshot.commit_message("reflection"), timestamp),
             at=timestamp,

@@ -21,12 +21,7 @@ from activities.acceptance.shown_work import (
     statement_lines,
 )
 from activities.checkpoints import CheckpointMissing, Files, FilesError, PathRefused
-from activities.job.activity_context import (
-    activity_effect_key,
-    activity_job_id,
-    activity_schedule_time,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.conversation import Conversation
 from activities.job.conversation_calls import tool_result_message, truncate_result
 from activities.job.deliverables import explained_items
@@ -38,6 +33,11 @@ from activities.model.providers import provider_cache_key
 from activities.model.reply_message import reply_message, reply_provider_data
 from activities.model.reply_stream import StreamedReply
 from activities.preparation.agent_resolution import resolve_reviewer_tools
+from activities.runtime.activity_info import (
+    activity_effect_key,
+    activity_job_id,
+    activity_schedule_seconds,
+)
 from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
@@ -95,7 +95,7 @@ class ReviewJobActivity(ModelActivity):
             reply_message(number, streamed), reply_provider_data(number, streamed)
         )
         reply = ReviewReply(
-            commit="", at=activity_schedule_time(), usage=priced_usage(streamed, snapshot.config)
+            commit="", at=activity_schedule_seconds(), usage=priced_usage(streamed, snapshot.config)
         )
         reply.usage.sent_calls = len(streamed.calls)
         read = read_verdicts(streamed.calls, streamed.text)

@@ -1,7 +1,7 @@
 """The `set_model` activity: a person changes model settings of a waiting job."""
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.snapshot import Snapshot
 from activities.preparation.agent_models import (
     change_model_settings,
@@ -14,6 +14,7 @@ from activities.preparation.agent_resolution import (
     resolve_tool_routes,
 )
 from activities.projects.handoff_proof import add_handoff_proof_time
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.steps.root_activity import thread_activity
 from config.schema.agent import AgentConfig
 from protocol.prepare_requests import SetModelReply, SetModelRequest
@@ -28,7 +29,7 @@ def set_model(root: Root, request: SetModelRequest) -> SetModelReply:
     choose_agent_models(config)
     routes = _change_tools(snapshot, before, config)
     changes = list(list_model_changes(before.model_for(kind), config.model_for(kind)))
-    timestamp, commit = activity_schedule_time(), request.commit
+    timestamp, commit = activity_schedule_seconds(), request.commit
     if config != before:
         snapshot.pin_config(config)
         commit = snapshot.save(snapshot.commit_message("a person set the model"), timestamp)

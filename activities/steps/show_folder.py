@@ -1,8 +1,9 @@
 """Brings a job's folder up to date for a person."""
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_schedule_ms, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.job_folder import update_job_folder
+from activities.runtime.activity_info import activity_schedule_ms
 from activities.steps.root_activity import thread_activity
 from protocol.requests import FolderReply, JobPosition
 

@@ -6,8 +6,9 @@ from typing import Any
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_job_id, check_activity_root
+from activities.job.activity_context import check_activity_root
 from activities.learning.guard_stages import demote_guards
+from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import typed_failure
 from activities.steps.root_activity import thread_activity
 from activities.stores import stored_traces as rows

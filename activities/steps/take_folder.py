@@ -13,15 +13,12 @@ from activities.checkpoints import (
     diff_lines,
     take_edits,
 )
-from activities.job.activity_context import (
-    activity_job_id,
-    activity_schedule_time,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.brief_statements import brief_statements
 from activities.job.job_folder import pack_full_job_journal
 from activities.job.remarks import add_remarks_to_instructions
 from activities.phases.snapshot_transition import complete_steps_ticked_by_person
+from activities.runtime.activity_info import activity_job_id, activity_schedule_seconds
 from activities.steps.root_activity import thread_activity
 from activities.text.safe_text import replace_surrogates
 from activities.toolkit.path_ownership import leave_out_refused_edits, restore_unreadable_files
@@ -45,7 +42,7 @@ def take_folder(root: Root, request: TakeFolderRequest) -> ImportReply:
     add_remarks_to_instructions(snapshot)
     changes = list(diff_files(before, snapshot.files))
     if snapshot.files == before:
-        return ImportReply(commit=request.commit, at=activity_schedule_time(), notes=notes[:20])
+        return ImportReply(commit=request.commit, at=activity_schedule_seconds(), notes=notes[:20])
     snapshot.record_changes(before)
     paths = name_edited_paths(changes, NAMED_PATHS)
     ledger = snapshot.state.model_copy(deep=True)
@@ -54,7 +51,7 @@ def take_folder(root: Root, request: TakeFolderRequest) -> ImportReply:
         complete_steps_ticked_by_person(snapshot, request.by)
     if INSTRUCTIONS in changed:
         notes += add_items_of_edit(snapshot.state, before, snapshot.files)
-    timestamp = activity_schedule_time()
+    timestamp = activity_schedule_seconds()
     commit = snapshot.save(
         snapshot.commit_message(f"{replace_surrogates(request.by) or 'a person'} edited {paths}"),
         timestamp,

@@ -10,7 +10,7 @@ import hashlib
 
 from temporalio import activity
 
-from activities.job.activity_context import activity_job_id, check_activity_root
+from activities.job.activity_context import check_activity_root
 from activities.job.result_cache import ResultCache
 from activities.job.snapshot import Snapshot
 from activities.model.client import ModelQuery
@@ -19,6 +19,7 @@ from activities.model.reply_stream import StreamedReply
 from activities.projects.project_remote import open_remote_project, push_project
 from activities.projects.project_repository import project_repository_path
 from activities.projects.work_examination import WorkSummary, examine_work, load_finished_work
+from activities.runtime.activity_info import activity_job_id
 from activities.steps.root_activity import ModelActivity, async_step
 from activities.text import tokens
 from protocol.project_requests import ChildWork, TakeWorkRequest

@@ -1,9 +1,10 @@
 """Adds people's remarks to the instructions, where they survive rewinds and restored files."""
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_schedule_time, open_activity_snapshot
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.remarks import add_remarks_to_instructions, name_remark_speakers
 from activities.model.prompt import count_prompt_tokens
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.steps.root_activity import thread_activity
 from activities.text.safe_text import replace_surrogates
 from protocol.requests import RemarksReply, RemarksRequest
@@ -26,7 +27,7 @@ def tell(root: Root, request: RemarksRequest) -> RemarksReply:
             refused = str(error)
     add_remarks_to_instructions(snapshot)
     snapshot.record_changes(before)
-    timestamp = activity_schedule_time()
+    timestamp = activity_schedule_seconds()
     return RemarksReply(
         commit=snapshot.save(
             snapshot.commit_message(f"{name_remark_speakers(remarks)} told the agent"),

@@ -7,9 +7,7 @@ from temporalio.common import RawValue
 
 from activities.checkpoints import Root
 from activities.guards.call_guards import CallGuards
-from activities.job.activity_context import (
-    open_activity_snapshot,
-)
+from activities.job.activity_context import open_activity_snapshot
 from activities.job.conversation_calls import tool_call_id
 from activities.job.snapshot import Snapshot
 from activities.runtime import tracing

@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from activities.job.activity_context import activity_job_id
+from activities.runtime.activity_info import activity_job_id
 from activities.steps.root_activity import async_step, end_with_workflow
 from protocol.failure_details import read_helps_detail, read_unfinished_detail
 from protocol.requests import RetriedCall, WatchRetriesRequest

@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
-from activities.job.activity_context import activity_job_id
+from activities.runtime.activity_info import activity_job_id
 from activities.steps.root_activity import async_step, end_with_workflow
 from protocol.trial_status import TrialRun, WatchTrialReply
 

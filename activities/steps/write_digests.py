@@ -15,9 +15,9 @@ from temporalio.client import (
 from temporalio.service import RPCError
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_schedule_time
 from activities.notifications.digest_text import DigestJob, digest_text
 from activities.notifications.recipients import resolve_recipients
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.steps.root_activity import coroutine_activity
 from config.agent_files import agents_with_digest
 from config.schema.agent import AgentConfig, ConfigError
@@ -42,7 +42,7 @@ Told = tuple[str, DigestJob, Spend]
 
 @coroutine_activity
 async def digest(root: Root, request: DigestRequest) -> DigestReply:
-    now = activity_schedule_time()
+    now = activity_schedule_seconds()
     since = request.since.at or now - DAY
     groups = _recipients(await asyncio.to_thread(agents_with_digest, request.digest))
     listed, unread = await _list_jobs(activity.info().task_queue, since - LATE_SECONDS)

@@ -3,13 +3,10 @@
 import json
 
 from activities.checkpoints import Root
-from activities.job.activity_context import (
-    activity_job_id,
-    check_activity_root,
-    open_activity_snapshot,
-)
+from activities.job.activity_context import check_activity_root, open_activity_snapshot
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import redact, show_arguments
+from activities.runtime.activity_info import activity_job_id
 from activities.steps.root_activity import thread_activity
 from protocol.requests import EmptyReply, WriteErrorRequest
 

@@ -13,9 +13,6 @@ from activities.commands.check_commands import simple_commands
 from activities.guards.call_guards import CallGuards
 from activities.guards.call_memory import remember_call
 from activities.guards.voting import VotingOutcome
-from activities.job.activity_context import (
-    activity_schedule_time,
-)
 from activities.job.conversation import Conversation
 from activities.job.conversation_calls import (
     ERROR_PREFIX,
@@ -36,6 +33,7 @@ from activities.model.prompt import count_prompt_tokens
 from activities.phases.snapshot_transition import settle_worked_items
 from activities.redaction.credentials import hide_credentials
 from activities.redaction.secrets import show_arguments
+from activities.runtime.activity_info import activity_schedule_seconds
 from activities.runtime.failures import (
     is_storage_failure,
     may_retry_activity,
@@ -370,7 +368,7 @@ SAME_RESULT = "The same result as that of {call} above, to the letter; nothing o
 
 def tool_call_commit_time(request: ToolRequest) -> int:
     """Return the commit's date; a local activity uses that of the last regular one."""
-    return request.at if activity.info().is_local else activity_schedule_time()
+    return request.at if activity.info().is_local else activity_schedule_seconds()
 
 
 def record_call_result(

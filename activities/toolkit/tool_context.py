@@ -8,9 +8,9 @@ from typing import Any
 
 from activities.checkpoints import Files, Root, parse_path
 from activities.checkpoints.entries import with_entry
-from activities.job.activity_context import activity_job_id, activity_schedule_ms
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
+from activities.runtime.activity_info import activity_job_id, activity_schedule_ms
 from config.schema.agent import AgentConfig
 from protocol.handoffs import ProjectLink
 from protocol.job_state import JobState

@@ -8,9 +8,9 @@ from sqlalchemy import Row
 from temporalio import activity
 
 from activities.checkpoints import Root
-from activities.job.activity_context import activity_job_id
 from activities.job.plan_and_todo_files import parse_plan
 from activities.job.snapshot import Snapshot
+from activities.runtime.activity_info import activity_job_id
 from activities.search.hybrid_search import DEPTH
 from activities.stores import stored_traces as rows
 from activities.stores.relational_store import RelationalStore

@@ -12,10 +12,10 @@ from activities.commands.private_folder import PrivateFolder, private_folder
 from activities.guards.hooks.answers import HookAnswer, HookFailed, read_answer
 from activities.guards.hooks.processes import run_hook
 from activities.guards.voting import ALLOW, Vote, Voter
-from activities.job.activity_context import activity_schedule_ms
 from activities.job.snapshot import Snapshot
 from activities.redaction.credentials import encode_without_credentials, hide_credentials
 from activities.redaction.secrets import redact
+from activities.runtime.activity_info import activity_schedule_ms
 from activities.toolkit.path_ownership import restore_owned_paths
 from config.regexes import compile_cached_regex
 from config.schema.agent import AgentConfig

@@ -9,7 +9,6 @@ from pydantic import Field
 from activities.checkpoints import Files
 from activities.documents.pages import DocumentError, find_page
 from activities.documents.quotes import contains_quote
-from activities.job.activity_context import attempt_started_ms
 from activities.job.input_documents import original_document_paths
 from activities.requirements import validation_claims
 from activities.requirements.graph.graph_writes import REMOVAL, REQUIREMENT, is_written_to_graph
@@ -33,6 +32,7 @@ from activities.requirements.tools.similarity_tool import (
     list_comparable_requirements,
     rank_like_requirements,
 )
+from activities.runtime.activity_info import attempt_started_ms
 from activities.stores.outbox import OutboxWriter, flush_outbox, write_or_defer
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import (
