@@ -17,7 +17,7 @@ from activities.steps.judge_ending import judge_ending
 from activities.steps.judge_phase import JudgePhaseActivity
 from activities.steps.learn import learn_activity
 from activities.steps.model_call import ModelCallActivity
-from activities.steps.prepare import prepare
+from activities.steps.prepare_job import prepare
 from activities.steps.project_activities import (
     close_project,
     merge_work,

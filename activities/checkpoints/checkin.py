@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from activities.checkpoints import entry_names, folder_io, sharded_tree
 from activities.checkpoints.checkout import EXCLUDED_NAMES, NameParts
 from activities.checkpoints.checkpoint_errors import FilesError, PathRefused, quote_path_in_error
-from activities.checkpoints.files import Files
 from activities.checkpoints.journal_records import BLOB, JournalRecord
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import EXECUTABLE, FILE, FOLDER, LINK, Node, TreeEntry
+from activities.checkpoints.tree_files import Files
 
 MAX_SINGLE_CHANGES = 256
 """Up to this many changed entries, a folder's tree is patched; beyond it, it is rebuilt."""

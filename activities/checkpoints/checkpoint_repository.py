@@ -15,12 +15,12 @@ from activities.checkpoints import sharded_tree
 from activities.checkpoints.atomic_folder import atomic_folder
 from activities.checkpoints.checkpoint_errors import CheckpointMissing, path_in_errors
 from activities.checkpoints.disk_access import fsync_path
-from activities.checkpoints.files import MAX_FILE_BYTES, Files
 from activities.checkpoints.forgotten_records import refuse_forgotten_job
 from activities.checkpoints.journal_records import COMMIT, JournalRecord
 from activities.checkpoints.locks import file_lock
 from activities.checkpoints.object_store import ObjectStore
 from activities.checkpoints.packing import WAIT_SECONDS, pack_journal, rebuild_pack_indexes
+from activities.checkpoints.tree_files import MAX_FILE_BYTES, Files
 from activities.checkpoints.workspaces_root import Root
 
 HANDLES_PER_THREAD = 64

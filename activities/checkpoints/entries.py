@@ -5,9 +5,9 @@ Works on path parts, since names from a person or a command may break the path r
 
 from collections.abc import Callable
 
-from activities.checkpoints.files import Files
 from activities.checkpoints.object_store import EMPTY_TREE
 from activities.checkpoints.sharded_tree import FOLDER, TreeEntry
+from activities.checkpoints.tree_files import Files
 
 
 def with_entry(files: Files, path: str, raw: TreeEntry | None) -> Files:

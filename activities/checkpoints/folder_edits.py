@@ -4,9 +4,9 @@ from activities.checkpoints import folder_io
 from activities.checkpoints.checkin import Checkin
 from activities.checkpoints.checkpoint_repository import Checkpoints
 from activities.checkpoints.entries import with_entry, without_entry
-from activities.checkpoints.files import Files
 from activities.checkpoints.projection import locked_projection
 from activities.checkpoints.tree_diff import Change, diff_files
+from activities.checkpoints.tree_files import Files
 from activities.checkpoints.workspaces_root import Root
 
 

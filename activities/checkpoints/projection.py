@@ -13,8 +13,8 @@ from activities.checkpoints.checkout import Checkout
 from activities.checkpoints.checkpoint_errors import CheckpointMissing
 from activities.checkpoints.checkpoint_repository import Checkpoints
 from activities.checkpoints.disk_access import write_whole
-from activities.checkpoints.files import Files
 from activities.checkpoints.locks import file_lock
+from activities.checkpoints.tree_files import Files
 from activities.checkpoints.workspaces_root import Root
 
 # How long to wait for another projection of the job; the next one repairs a skipped one.

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from activities.checkpoints.checkpoint_errors import FilesError
 from activities.checkpoints.entry_names import name_to_bytes, unescape_name
-from activities.checkpoints.files import FileEntry, Files
 from activities.checkpoints.object_store import EMPTY_TREE, ObjectStore
 from activities.checkpoints.sharded_tree import (
     FOLDER,
@@ -17,6 +16,7 @@ from activities.checkpoints.sharded_tree import (
     load_tree_node,
     shard_entry_count,
 )
+from activities.checkpoints.tree_files import FileEntry, Files
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from activities.checkpoints import Root, open_checkpoints
-from activities.checkpoints.files import Files
+from activities.checkpoints.tree_files import Files
 from benchmarks.tiny_tasks import TinyTask, tiny_tasks
 
 
