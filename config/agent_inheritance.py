@@ -36,7 +36,7 @@ class MergedAgentFile:
     def find_file_with_key(self, place: tuple[str | int, ...]) -> Path:
         """The file that sets a key; the agent's own file if none does."""
         return next(
-            (path for path, content in self.files if _has_agent_key(content, place)),
+            (path for path, content in self.files if _has_nested_key(content, place)),
             self.files[0][0],
         )
 
@@ -60,7 +60,7 @@ def extended_agents(name: str, folder: Path) -> list[str]:
     return [each for each in dict.fromkeys(merged.agents) if each != name]
 
 
-def _has_agent_key(content: Any, place: tuple[str | int, ...]) -> bool:
+def _has_nested_key(content: Any, place: tuple[str | int, ...]) -> bool:
     try:
         for key in place:
             content = content[key]

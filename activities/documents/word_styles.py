@@ -101,7 +101,7 @@ class Styles:
 
 
 def _is_unreadable_run(run: _Element | None) -> bool:
-    """Whether a run itself is white on no ground of its own, or smaller than two points."""
+    """Whether a run itself is white on no background of its own, or smaller than two points."""
     if run is None:
         return False
     size = style_attribute_value(run, "w:sz")
@@ -115,12 +115,12 @@ def _is_unreadable_run(run: _Element | None) -> bool:
     # On a dark paragraph, cell or page it can be read.
     return not any(
         next(above.iter(qn("w:shd"), qn("w:highlight")), None) is not None
-        for above in (run, *_grounds_of(run))
+        for above in (run, *_background_properties(run))
     )
 
 
-def _grounds_of(run: _Element) -> list[_Element]:
-    """Return the properties of what a run is in that may colour its ground."""
+def _background_properties(run: _Element) -> list[_Element]:
+    """Return the properties of what a run is in that may colour its background."""
     names = {qn(name) for name in ("w:pPr", "w:tcPr", "w:tblPr")}
     return [
         child

@@ -138,7 +138,7 @@ class ChatReply(WireReply):
             delta = {**delta, "content": None, "refusal": None}
         self.is_refusal = self.is_refusal or bool(delta.get("refusal"))
         if content := delta.get("content") or delta.get("refusal"):
-            self.texts.append(content if isinstance(content, str) else _text_of_parts(content))
+            self.texts.append(content if isinstance(content, str) else _join_text_parts(content))
         self.reasoning.add(delta)
         if calls := delta.get("tool_calls"):
             self.pieces.setdefault(place, []).extend(map(Piece.parse, calls))
@@ -208,6 +208,6 @@ class ChatReply(WireReply):
         return assemble_call_pieces(self._call_pieces, lambda: tools)
 
 
-def _text_of_parts(content: list[dict[str, Any]]) -> str:
+def _join_text_parts(content: list[dict[str, Any]]) -> str:
     """Return the text of a content in parts; some servers put reasoning beside it."""
     return "".join(part["text"] for part in content if part.get("type") == "text")

@@ -155,7 +155,7 @@ class DocumentView:
         if any(re.fullmatch(pattern, numbers.entries[0].id) for pattern in self.settings.items):
             return True
         known = numbers.are_requirements
-        if known is False and _shows_hit(numbers, self._new_hits):
+        if known is False and _has_sampled_requirement(numbers, self._new_hits):
             return None
         return known
 
@@ -220,7 +220,7 @@ def _beginning(text: str) -> str:
     return " ".join(words) if words[0].lower() in frequent else words[0]
 
 
-def _shows_hit(numbers: NumberClass, hits: Sequence[SampledSentence]) -> bool:
+def _has_sampled_requirement(numbers: NumberClass, hits: Sequence[SampledSentence]) -> bool:
     return any(
         hit.page == entry.page and any(hit.text in passage for passage in entry.passages)
         for entry in numbers.entries

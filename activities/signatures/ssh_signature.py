@@ -31,7 +31,7 @@ class PublicKey:
     @property
     def blob(self) -> bytes:
         """The key as ssh encodes it."""
-        return _strings(_TYPE, self.raw)
+        return _encode_strings(_TYPE, self.raw)
 
     @property
     def fingerprint(self) -> str:
@@ -56,8 +56,8 @@ def read_ssh_keys(text: str) -> list[PublicKey]:
 def sign_with(key: Ed25519PrivateKey, data: bytes, namespace: str) -> bytes:
     """Return a signature file over the data."""
     public = PublicKey(key.public_key().public_bytes_raw())
-    signature = key.sign(_signed(data, namespace))
-    return _armored(public, _strings(_TYPE, signature), namespace)
+    signature = key.sign(_data_to_sign(data, namespace))
+    return _armor_signature(public, _encode_strings(_TYPE, signature), namespace)
 
 
 def verify_signature(signature: bytes, data: bytes, namespace: str) -> PublicKey:
@@ -75,7 +75,7 @@ def verify_signature(signature: bytes, data: bytes, namespace: str) -> PublicKey
         made_as, proof = _read_strings(signed, 2)
         public = PublicKey(raw)
         if (
-            _armored(public, signed, purpose.decode()) != signature
+            _armor_signature(public, signed, purpose.decode()) != signature
             or {kind, made_as} != {_TYPE}
             or reserved
         ):
@@ -87,27 +87,27 @@ def verify_signature(signature: bytes, data: bytes, namespace: str) -> PublicKey
     if purpose != namespace.encode() or algorithm != _HASH:
         raise InvalidSignatureFile(f"it is not for {namespace}")
     try:
-        Ed25519PublicKey.from_public_bytes(raw).verify(proof, _signed(data, namespace))
+        Ed25519PublicKey.from_public_bytes(raw).verify(proof, _data_to_sign(data, namespace))
     except (InvalidSignature, ValueError):
         raise InvalidSignatureFile("it is not over this text, or not by the key it names") from None
     return public
 
 
-def _signed(data: bytes, namespace: str) -> bytes:
+def _data_to_sign(data: bytes, namespace: str) -> bytes:
     """Return what the key signs."""
     digest = hashlib.sha512(data).digest()
-    return _MAGIC + _strings(namespace.encode(), b"", _HASH, digest)
+    return _MAGIC + _encode_strings(namespace.encode(), b"", _HASH, digest)
 
 
-def _armored(key: PublicKey, signature: bytes, namespace: str) -> bytes:
+def _armor_signature(key: PublicKey, signature: bytes, namespace: str) -> bytes:
     blob = _MAGIC + b"\0\0\0\1"
-    blob += _strings(key.blob, namespace.encode(), b"", _HASH, signature)
+    blob += _encode_strings(key.blob, namespace.encode(), b"", _HASH, signature)
     text = base64.b64encode(blob).decode()
     lines = [text[start : start + _LINE] for start in range(0, len(text), _LINE)]
     return "\n".join([_BEGIN, *lines, _END, ""]).encode()
 
 
-def _strings(*values: bytes) -> bytes:
+def _encode_strings(*values: bytes) -> bytes:
     """Return strings as ssh encodes them: each after its length."""
     return b"".join(len(value).to_bytes(4, "big") + value for value in values)
 

@@ -121,7 +121,7 @@ class GitFolder:
             copy = Path(place)
             repository = pygit2.init_repository(place, bare=True)
             settings = self._harmless_settings()
-            if excludes := settings.pop("core.excludesfile", "") or _users_excludes_file():
+            if excludes := settings.pop("core.excludesfile", "") or _global_excludes_file():
                 _copy_record(Path(excludes).expanduser(), copy / "excludes")
                 settings["core.excludesfile"] = str(copy / "excludes")
             for name, value in settings.items():
@@ -279,7 +279,7 @@ def _copy_record(path: Path, target: Path) -> None:
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _users_excludes_file() -> str:
+def _global_excludes_file() -> str:
     """Return the file of patterns that this user of git never adds, such as those of an editor."""
     with suppress(RemoteUnavailable):
         return run_git(None, "config", "--global", "--type=path", "core.excludesFile").strip()

@@ -46,7 +46,7 @@ def offer_tools(
     found_tools: Sequence[str] = (),
     unused: Collection[str] = (),
 ) -> ToolOffer:
-    every = sorted(agent_tools(config), key=_request_order)
+    every = sorted(agent_tools(config), key=_tool_order)
     tools = [entry for entry in every if kind in entry.phases]
     if not config.model_for(kind).vision:
         tools = [entry for entry in tools if entry.group != IMAGES]
@@ -60,12 +60,12 @@ def offer_tools(
         core -= SELDOM
     deferred = {entry.name: entry for entry in tools if entry.name not in core}
     at_hand = [entry for entry in REGISTRY.values() if entry.name in core]
-    at_hand.sort(key=_request_order)
+    at_hand.sort(key=_tool_order)
     at_hand += [deferred.pop(name) for name in found_tools if name in deferred]
     return ToolOffer(at_hand, list(deferred.values()))
 
 
-def _request_order(entry: Tool) -> int:
+def _tool_order(entry: Tool) -> int:
     """Return a place that lets the requests of all phases begin alike, which their cache needs."""
     return (len(entry.phases) < len(get_args(PhaseKind))) + (entry.name in ENDING)
 

@@ -220,7 +220,7 @@ async def view_job(
     if closed:
         status = await _add_closed_status(client, description, status)
     else:
-        await _add_activities(client, description, status)
+        await _add_pending_activities(client, description, status)
     return JobView(
         id=job_id,
         status=status,
@@ -302,11 +302,11 @@ async def _add_closed_status(
     return status
 
 
-async def _add_activities(
+async def _add_pending_activities(
     client: Client, description: WorkflowExecutionDescription, status: AnyStatus
 ) -> None:
     """Add what runs now and what is tried again; without it a job would seem to do nothing."""
-    status.under_way, status.retrying = await _view_activities(client, description)
+    status.under_way, status.retrying = await _view_pending_activities(client, description)
     jobs = status.running if isinstance(status, ProjectStatus) else []
     for under_way, retrying in await asyncio.gather(
         *(view_activities_of_job(client, run.job) for run in jobs)
@@ -315,7 +315,7 @@ async def _add_activities(
         status.retrying += retrying
 
 
-async def _view_activities(
+async def _view_pending_activities(
     client: Client, description: WorkflowExecutionDescription
 ) -> tuple[list[UnderWay], list[str]]:
     now = datetime.now(UTC)
@@ -344,7 +344,7 @@ async def view_activities_of_job(client: Client, job_id: str) -> tuple[list[Unde
         description = await client.get_workflow_handle(job_id).describe()
     except RPCError:
         return [], []  # It ended meanwhile, or has not begun.
-    under_way, retrying = await _view_activities(client, description)
+    under_way, retrying = await _view_pending_activities(client, description)
     named = [each.model_copy(update={"job": job_id}) for each in under_way]
     return named, [f"{job_id}: {text}" for text in retrying]
 

@@ -19,7 +19,7 @@ from protocol.failure_details import mend_detail
 from workflows.runtime.activity_calls import ActivityCalls
 from workflows.runtime.activity_failures import StepFailed
 from workflows.runtime.activity_table import SHOW_FOLDER
-from workflows.runtime.wait_states import wait_after_failure
+from workflows.runtime.wait_states import step_failure_wait
 
 
 def wrapped(
@@ -59,7 +59,7 @@ def wrapped(
 def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> None:
     cause = ApplicationError("it broke", type=kind)
     failed = StepFailed("write_file", cause if local else wrapped(cause))
-    waiting = wait_after_failure(failed)
+    waiting = step_failure_wait(failed)
     assert failed.kind == kind
     assert waiting.reason == reason
     assert waiting.message == "write_file: it broke"
@@ -69,7 +69,7 @@ def test_typed_failures(kind: str, reason: str, remedy: str, local: bool) -> Non
 
 def test_what_a_failure_says_to_mend_is_the_remedy() -> None:
     cause = ApplicationError("No key.", mend_detail("Set a key"), type="Credentials")
-    waiting = wait_after_failure(StepFailed("model_call", cause))
+    waiting = step_failure_wait(StepFailed("model_call", cause))
     assert waiting.message == "model_call: No key."
     assert waiting.remedy.startswith("Set a key, then resume the job; `starter.py resume JOB --set")
 
@@ -86,12 +86,12 @@ def test_other_failures_park_as_well(error: FailureError, kind: str) -> None:
     failed = StepFailed("tool", error)
     assert failed.kind == kind
     assert failed.message
-    assert wait_after_failure(failed).reason == "tool"
+    assert step_failure_wait(failed).reason == "tool"
 
 
 def test_messages_are_bounded() -> None:
     failed = StepFailed("tool", wrapped(ApplicationError("x" * 100_000, type="Storage")))
-    assert len(wait_after_failure(failed).message) < 900
+    assert len(step_failure_wait(failed).message) < 900
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from tests.workflows.records import record
 from tests.workflows.serving import Jobs, serving
 from workflows.rules import budget, endpoint_remedies
 from workflows.runtime.activity_failures import StepFailed
-from workflows.runtime.wait_states import wait_after_failure
+from workflows.runtime.wait_states import step_failure_wait
 
 FEW = ZeroCost(steps=2, todos=1)
 LONGER = ZeroCost(steps=8, todos=1)
@@ -257,5 +257,5 @@ def test_what_helps_is_said_behind_the_remedy() -> None:
 
 def test_a_remedy_names_another_model_once() -> None:
     failed = StepFailed("model_call", ApplicationError("too long", type="ContextTooLong"))
-    waiting = endpoint_remedies.wait_with_remedy(wait_after_failure(failed), record(), failed)
+    waiting = endpoint_remedies.wait_with_remedy(step_failure_wait(failed), record(), failed)
     assert waiting.remedy.count("model.name=") == 1

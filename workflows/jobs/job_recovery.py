@@ -35,7 +35,7 @@ class JobRecovery:
             await self._pause_before_retry(failed)
         elif failed.kind != "CheckpointMissing" or not await self.recover_checkpoint():
             waiting = endpoint_remedies.wait_with_remedy(
-                wait_states.wait_after_failure(failed), job, failed
+                wait_states.step_failure_wait(failed), job, failed
             )
             # Shown before the job waits, so that the details are there.
             await self._steps.write_error(job, waiting, failed)
@@ -55,7 +55,7 @@ class JobRecovery:
             if error.is_outage:
                 await self._pause_before_retry(error)
             else:
-                job.waiting = wait_states.wait_after_failure(error)
+                job.waiting = wait_states.step_failure_wait(error)
             return True
         if recovered.commit == job.commit:
             # It may have come late from another host, where the trees of open helpers remain.

@@ -110,7 +110,7 @@ class ProjectRetries:
     def park(self, failed: StepFailed) -> None:
         """Make the project wait for a person, or after an outage for its next try."""
         if not failed.is_outage:
-            park_project(self._project, wait_states.wait_after_failure(failed))
+            park_project(self._project, wait_states.step_failure_wait(failed))
             return
         self._pause = min(2 * self._pause or failed.delay, LONGEST_PAUSE)
         self._due = workflow.time() + self._pause.total_seconds()

@@ -117,7 +117,7 @@ def judge_wait(refusal: str) -> WaitState:
     )
 
 
-def wait_after_failure(failed: StepFailed) -> WaitState:
+def step_failure_wait(failed: StepFailed) -> WaitState:
     """Return how the job waits after this failure."""
     remedy = REMEDIES.get(failed.kind, OTHERWISE)
     text = f"{failed.mend}, {OTHER_MODEL}" if failed.mend else remedy.text
@@ -143,14 +143,14 @@ def closing_failure_wait(failed: StepFailed) -> WaitState:
         "Mend what it names, then resume: closing is tried again. To end it without a result, "
         "cancel the workflow through Temporal."
     )
-    return wait_after_failure(failed).model_copy(update={"remedy": remedy})
+    return step_failure_wait(failed).model_copy(update={"remedy": remedy})
 
 
 def start_failure_wait(failed: StepFailed) -> WaitState:
     """Return how a start waits for a dependency while it keeps trying."""
     if failed.kind == "TestsCannotRun":
         # Not tried again before a person has seen to it.
-        return wait_after_failure(failed)
+        return step_failure_wait(failed)
     remedy_row = REMEDIES[failed.kind]
     mend = "Start a worker on that root" if failed.kind == "WrongRoot" else remedy_row.mend
     remedy = f"{mend}; the start tries again by itself, resume tries at once, cancel ends it."
