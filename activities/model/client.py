@@ -101,7 +101,7 @@ class _ModelExchange:
         question: Callable[[], ModelQuery],
         repository: Path,
         key: str,
-        unfinished: UnfinishedReplies,
+        activity_key: str,
         *,
         squeezed: bool,
     ) -> None:
@@ -109,10 +109,10 @@ class _ModelExchange:
         self.repository = repository
         self.key = key
         self.replies = ResultCache(repository)
-        self.unfinished = unfinished
+        self.unfinished = UnfinishedReplies(self.replies, activity_key)
         self._squeezed = squeezed
         self._began = time.monotonic()
-        self._waits = f"{key}.waits"
+        self._waits = f"{activity_key}.waits"
         self._number = 0
         self._dialect: Dialect | None = None
         """The dialect that the model's last refusal suggests."""
@@ -219,7 +219,7 @@ class ModelClient:
             build_query,
             repository,
             key,
-            _unfinished_replies(repository, part),
+            f"{activity_effect_key()}{part}",
             squeezed=compaction_exhausted,
         )
         while True:

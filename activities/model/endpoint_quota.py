@@ -3,14 +3,16 @@
 import asyncio
 import hashlib
 import logging
+import math
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import openai
 from sqlalchemy import Connection
@@ -22,7 +24,7 @@ from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import typed_failure
-from activities.stores.endpoint_places import RENEW_SECONDS
+from activities.stores.endpoint_places import LEASE_SECONDS, RENEW_SECONDS
 from activities.stores.endpoint_turns import (
     LONGEST_SLEEP,
     EndpointTurns,
@@ -41,6 +43,9 @@ LOG = logging.getLogger(__name__)
 STORE_SECONDS = 10.0
 LOOK_SECONDS = 2.0
 """How long the first call to an endpoint may look for what other workers have learned of it."""
+STORE_THREADS = 2
+"""Its own, since many calls that look for their turn would keep the worker's other threads busy."""
+LEAVE_AGAIN_SECONDS = 2.0
 NO_LIMITS = NamedLimits()
 NO_QUOTA = Quota(None, None)
 T = TypeVar("T")
@@ -50,8 +55,8 @@ T = TypeVar("T")
 class _Waiter:
     """A call of this worker that waits for a place."""
 
-    seconds: float
-    """How long, as far as known."""
+    start: float
+    """Its place in the queue."""
     woken: asyncio.Event
 
 
@@ -79,7 +84,7 @@ class _SeenEndpoint:
     def wake_next(self) -> None:
         """Let the first call that waits for a place look again."""
         if self.waiters:
-            min(self.waiters.values(), key=lambda waiter: waiter.seconds).woken.set()
+            min(self.waiters.values(), key=lambda waiter: waiter.start).woken.set()
 
 
 class EndpointQuota:
@@ -91,7 +96,8 @@ class EndpointQuota:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._seen: dict[str, _SeenEndpoint] = defaultdict(_SeenEndpoint)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._threads = ThreadPoolExecutor(STORE_THREADS, "quota")
 
     def turn(self, model: ModelConfig, body: bytes) -> "EndpointTurn":
         """Return a request's turn: on entering it waits until the request may be sent."""
@@ -134,7 +140,7 @@ class EndpointQuota:
 
         try:
             store = partial(RelationalStore(self._root).run, run, seconds=STORE_SECONDS)
-            result = await asyncio.to_thread(store)
+            result = await asyncio.get_running_loop().run_in_executor(self._threads, store)
         except (StoreUnavailableError, StoreRejectedError) as error:
             LOG.warning("the call waits for no quota: %s", error)
             return None
@@ -142,7 +148,7 @@ class EndpointQuota:
             self._seen[endpoint].limits = NO_LIMITS
         return result
 
-    def start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def start(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
         """Start work that goes on if the call is cancelled."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
@@ -186,29 +192,35 @@ class EndpointTurn:
     async def __aenter__(self) -> Self:
         """Wait for the turn. Raises ApplicationError: it is far off."""
         until = time.monotonic() + LONGEST_SLEEP
-        try:
-            while await self._quota.has_quota(self._model):
-                wait = await self._quota.run(
-                    self._model, lambda turns: turns.ask(self._key, self._size, self._holder)
-                )
-                if wait is None:
-                    break
-                if not wait.seconds:
-                    self._begin(wait)
-                    break
-                if wait.is_long or time.monotonic() > until:
-                    raise _quota_failure(self._model, wait)
-                await self._pause(wait)
-        except asyncio.CancelledError:
-            # It may have got its place at the same moment.
-            self._quota.start(self._leave())
-            raise
+        while await self._quota.has_quota(self._model):
+            wait = await self._ask()
+            if wait is None:
+                break
+            if not wait.seconds:
+                self._begin(wait)
+                break
+            if wait.is_long or time.monotonic() > until:
+                raise _quota_failure(self._model, wait)
+            await self._pause(wait)
         self._seen.count_sent(1)
         self.has_begun = True
         return self
 
+    async def _ask(self) -> TurnWait | None:
+        asking = self._quota.start(
+            self._quota.run(
+                self._model, lambda turns: turns.ask(self._key, self._size, self._holder)
+            )
+        )
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            self._quota.start(self._leave(asking))
+            raise
+
     def _begin(self, wait: TurnWait) -> None:
-        self._seen.has_learned = bool(wait.quota)
+        if not _set_quota(self._model):
+            self._seen.has_learned = bool(wait.quota)
         if wait.quota.at_once:
             self._quota.hold_place(self._model, self._holder)
             if wait.has_more_places:
@@ -218,11 +230,13 @@ class EndpointTurn:
         if wait.place_look is None:
             await asyncio.sleep(wait.look_seconds)
             return
-        waiter = _Waiter(wait.seconds, asyncio.Event())
+        waiter = _Waiter(wait.start, asyncio.Event())
         self._seen.waiters[self._holder] = waiter
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(waiter.woken.wait(), wait.look_seconds)
+                # Python 3.11's wait_for loses a cancellation that comes together with the event.
+                async with asyncio.timeout(wait.look_seconds):
+                    await waiter.woken.wait()
         finally:
             del self._seen.waiters[self._holder]
 
@@ -233,8 +247,8 @@ class EndpointTurn:
             # The turn may be that of another attempt, which took the place of this one.
             self.end = self._quota.start(self._leave())
         # After a reply, which is paid for and is to be kept first, nobody waits for it.
-        if error is not None:
-            await self.end
+        if isinstance(error, ApplicationError):
+            await asyncio.shield(self.end)
 
     async def _end(self, failure: ApplicationError | None) -> None:
         """Give up the turn, and count what it has used; after a 429 nobody asks for a time."""
@@ -251,21 +265,37 @@ class EndpointTurn:
                 wait = named_wait_seconds(headers, refusal.body, str(refusal))
                 turns.note_refusal(self._key, wait, self._seen.sent)
             turns.settle(self._key, used)
-            turns.leave(self._holder)
 
-        if await self._quota.has_quota(self._model):
-            await self._quota.run(self._model, settle)
-        self._give_way()
+        await self._give_way(settle if await self._quota.has_quota(self._model) else None)
 
-    async def _leave(self) -> None:
-        if _set_quota(self._model).at_once:
-            await self._quota.run(self._model, lambda turns: turns.leave(self._holder))
-            self._give_way()
+    async def _leave(self, asking: asyncio.Task[TurnWait | None] | None = None) -> None:
+        """Leave the place, also one that a cancelled call is about to get."""
+        wait = await asking if asking else None
+        if asking is None or (wait and not wait.seconds):
+            await self._give_way(None)
 
-    def _give_way(self) -> None:
+    async def _give_way(self, settle: Callable[[EndpointTurns], None] | None) -> None:
+        """Do the last work in the store, leave the place, and let the next call look."""
         with suppress(ValueError):
             self._seen.holders.remove(self._holder)
-        self._seen.wake_next()
+
+        def leave(turns: EndpointTurns) -> bool:
+            if settle:
+                settle(turns)
+            turns.leave(self._holder)
+            return True
+
+        has_place = _set_quota(self._model).at_once is not None
+        until = time.monotonic() + LEASE_SECONDS
+        try:
+            while has_place or settle:
+                has_left = await self._quota.run(self._model, leave)
+                # A renewal that began before may have prolonged the lease.
+                if has_left or not has_place or time.monotonic() > until:
+                    break
+                await asyncio.sleep(LEAVE_AGAIN_SECONDS)
+        finally:
+            self._seen.wake_next()
 
 
 def _renew_places(turns: EndpointTurns, holders: list[str]) -> None:
@@ -288,7 +318,7 @@ def _quota_failure(model: ModelConfig, wait: TurnWait) -> ApplicationError:
     return typed_failure(
         "Endpoint",
         f"endpoint: quota of {provider_name(model)} ({_describe_quota(model, wait.quota)}) is in "
-        f"use; the turn of this call comes in {about}{wait.seconds:.0f} s.",
+        f"use; the turn of this call comes in {about}{math.ceil(wait.seconds)} s.",
         retry=True,
         delay=wait.look_seconds,
         helps="a higher model.requests_per_minute, model.tokens_per_minute or "

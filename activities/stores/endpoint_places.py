@@ -10,17 +10,14 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from activities.stores.schema import PLACES
 
 LEASE_SECONDS = 30.0
-RENEW_SECONDS = 8.0
-"""A worker may miss two renewals and keeps its places."""
+RENEW_SECONDS = 5.0
+LATEST_SECONDS = 2 * LEASE_SECONDS
+"""A lease that ends later was given before the clock was set back by more than a lease."""
 
 _OF = PLACES.c.endpoint == bindparam("of")
-# A lease that lies further ahead was given before the clock was set back.
-_COUNT = select(func.count()).where(
-    _OF, PLACES.c.until > bindparam("now"), PLACES.c.until <= bindparam("now") + LEASE_SECONDS
-)
-_DROP_OLD = delete(PLACES).where(
-    _OF, ~PLACES.c.until.between(bindparam("now"), bindparam("now") + LEASE_SECONDS)
-)
+_IS_TAKEN = PLACES.c.until.between(bindparam("now"), bindparam("now") + LATEST_SECONDS)
+_COUNT = select(func.count(), func.max(PLACES.c.since)).where(_OF, _IS_TAKEN)
+_DROP_OLD = delete(PLACES).where(_OF, ~_IS_TAKEN)
 _OWN = PLACES.c.holder == bindparam("by")
 _FIND_SINCE = select(PLACES.c.since).where(_OF, _OWN)
 _LEAVE = delete(PLACES).where(_OF, _OWN)
@@ -36,9 +33,15 @@ class EndpointPlaces:
     now: float
     """Seconds of the store's clock."""
 
-    def count(self) -> int:
+    def count(self) -> tuple[int, float]:
+        """Return how many places are taken, and for how many seconds the newest has been."""
         of = {"of": self.endpoint, "now": self.now}
-        return self.connection.scalar(_COUNT, of) or 0
+        taken, since = self.connection.execute(_COUNT, of).one()
+        return taken, max(0.0, self.now - since) if taken else 0.0
+
+    def has(self, holder: str) -> bool:
+        of = {"of": self.endpoint, "by": holder}
+        return self.connection.scalar(_FIND_SINCE, of) is not None
 
     def take(self, holder: str) -> None:
         self.connection.execute(_DROP_OLD, {"of": self.endpoint, "now": self.now})

@@ -46,8 +46,9 @@ LOOK_AHEAD, SOON_SECONDS = 0.9, 3.0
 earlier, unless it comes soon."""
 SHORTEST_SLEEP = 0.02
 PLACE_LOOKS, SHORTEST_LOOK, LONGEST_LOOK = 20, 0.05, 1.0
-"""How often the next callers look for a place while one is taken on average, and their seconds
-between two looks. So a place that another worker left is empty for a twentieth of that time."""
+"""How often the next caller looks for a place while one is taken on average, and the seconds
+between two looks of the next callers. So a place that another worker left is empty for a twentieth
+of that time."""
 LONGEST_PLACE_SLEEP, LONGEST_PLACE_DELAY = 5.0, 60.0
 """Seconds between two looks of callers further back, in one attempt and between two attempts."""
 UNKNOWN_PLACE_SECONDS = 2.0
@@ -151,6 +152,8 @@ class TurnWait:
     place_look: float | None = None
     """Seconds until the next look if it waits for a place; other calls of its worker that leave
     one may wake it sooner."""
+    start: float = 0.0
+    """Its place in the queue, in rounds."""
     has_more_places: bool = False
     """Whether another call may take a place at once."""
 
@@ -230,24 +233,31 @@ class EndpointTurns:
 
         It is in the queue until `settle`, and `holder` has a place until that leaves it.
         """
+        if self.set_quota.at_once:
+            self.learned.note_at_once(self.set_quota.at_once, self.now)
         quota = self.quota
         if not quota:
             return TurnWait(0.0, quota)
         turn = self.connection.execute(_FIND_TURN, key.row).first()
         if turn and turn.at is not None:
-            if 0 <= self.now - turn.at < LATE_SECONDS and not quota.at_once:
+            # A transaction whose answer was lost is repeated.
+            is_new = 0 <= self.now - turn.at < LATE_SECONDS
+            if self.places.has(holder) if quota.at_once else is_new:
                 return TurnWait(0.0, quota)
             self.connection.execute(_DELETE_TURN, key.row)
             turn = None
         has_waited = turn is not None
         start = turn.start if turn else self._enqueue(key, size)
         before = self._count_before(key, start)
-        free = quota.at_once - self.places.count() if quota.at_once else None
-        wait = self._wait(before, free)
+        free, newest = None, 0.0
+        if quota.at_once:
+            taken, newest = self.places.count()
+            free = quota.at_once - taken
+        wait = self._wait(before, free, newest)
         if wait.seconds:
             later = self.now + wait.look_seconds
             self.connection.execute(_LOOK_LATER, {**key.row, "later": later})
-            return wait
+            return replace(wait, start=start)
         if has_waited:
             self.learned.note_waiting_turn(self.now)
         tokens = size * self.schedule.tokens_per_byte
@@ -313,17 +323,12 @@ class EndpointTurns:
         of = {**key.row, "now": self.now, "place": start, "soon": self.now + LONGEST_PLACE_SLEEP}
         return _Before(*self.connection.execute(_COUNT_BEFORE, of).one())
 
-    @property
-    def _near_look(self) -> float:
-        """Seconds between two looks of the next callers for a place."""
-        return min(max(SHORTEST_LOOK, self._place_seconds / PLACE_LOOKS), LONGEST_LOOK)
+    def _wait(self, before: _Before, free_places: int | None, newest: float) -> TurnWait:
+        """Return how long a call waits for those whose place in the queue is before its own.
 
-    @property
-    def _place_seconds(self) -> float:
-        return self.learned.place_seconds or UNKNOWN_PLACE_SECONDS
-
-    def _wait(self, before: _Before, free_places: int | None) -> TurnWait:
-        """Return how long a call waits for those whose place in the queue is before its own."""
+        Args:
+            newest: For how many seconds the newest place has been taken.
+        """
         quota, free = self.quota, max(0.0, self.schedule.free_at(self.now) - self.now)
         wait = TurnWait(0.0, quota)
         if free or (before.here and (quota.requests or quota.tokens)):
@@ -332,18 +337,21 @@ class EndpointTurns:
             wait = TurnWait(max(SHORTEST_SLEEP, min(free + theirs, LONGEST_SECONDS)), quota)
         if free_places is None or free_places > (before.near or 0):
             return wait
-        return max(wait, self._wait_for_place(before.jobs, free_places), key=_seconds)
+        return max(wait, self._wait_for_place(before.jobs, free_places, newest), key=_seconds)
 
-    def _wait_for_place(self, before: int, free: int) -> TurnWait:
+    def _wait_for_place(self, before: int, free: int, newest: float) -> TurnWait:
         at_once = self.quota.at_once or 1
         needed = max(1, before - free + 1)
-        seconds = min(needed * self._place_seconds / at_once, LONGEST_SECONDS)
+        # If all that are under way take longer than those before, so will they.
+        taken = max(self.learned.place_seconds or UNKNOWN_PLACE_SECONDS, newest)
+        seconds = min(needed * taken / at_once, LONGEST_SECONDS)
+        shortest = min(max(SHORTEST_LOOK, taken / PLACE_LOOKS), LONGEST_LOOK)
         if needed <= at_once + 1:
-            look = self._near_look
+            look = min(max(shortest, seconds / 2), LONGEST_LOOK)
         elif seconds > LONGEST_SLEEP:
             look = min(max(seconds / 2, LONGEST_SLEEP / 2), LONGEST_PLACE_DELAY)
         else:
-            look = min(max(self._near_look, seconds / 2), LONGEST_PLACE_SLEEP)
+            look = min(max(shortest, seconds / 2), LONGEST_PLACE_SLEEP)
         return TurnWait(max(seconds, SHORTEST_SLEEP), self.quota, look)
 
 

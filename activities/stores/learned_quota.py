@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from pydantic import ValidationError
@@ -101,6 +101,9 @@ class LearnedQuota(Data):
     confirmed_at: float = 0.0
     place_seconds: float = 0.0
     """How long a place is taken, on average; 0 if not known."""
+    at_once: int | None = None
+    """The fewest requests at once that a call of the last minute was limited to."""
+    at_once_at: float = 0.0
 
     @classmethod
     def read(cls, stored: str, now: float) -> Self:
@@ -111,7 +114,7 @@ class LearnedQuota(Data):
             learned = cls.model_validate_json(stored or "{}")
             if now - learned.confirmed_at < FORGOTTEN_SECONDS:
                 return learned
-            kept = {"answered", "answered_at", "place_seconds"}
+            kept = {"answered", "answered_at", "place_seconds", "at_once", "at_once_at"}
             return cls(**learned.model_dump(include=kept))
         return cls()
 
@@ -126,7 +129,8 @@ class LearnedQuota(Data):
         tokens = self.share * self.spread * self.tokens if self.tokens else None
         if not self.is_named:
             requests = self.rate
-        return replace(quota, requests=quota.requests or requests, tokens=quota.tokens or tokens)
+        at_once = min(quota.at_once, self.at_once or quota.at_once) if quota.at_once else None
+        return Quota(quota.requests or requests, quota.tokens or tokens, at_once)
 
     def note_limits(self, limits: NamedLimits, now: float) -> None:
         if limits == NamedLimits():
@@ -141,6 +145,15 @@ class LearnedQuota(Data):
     def answers(self, now: float) -> float:
         """Return how many answers a minute there are, by those of the last minutes."""
         return decayed_count(self.answered, now - self.answered_at)
+
+    def note_at_once(self, own: int, now: float) -> None:
+        """Keep the lowest limit of the last minute, which is that of all.
+
+        With several, calls of the lowest would wait for ever, and keep others waiting.
+        """
+        is_old = not 0 <= now - self.at_once_at < MINUTE
+        if is_old or self.at_once is None or own <= self.at_once:
+            self.at_once, self.at_once_at = own, now
 
     def note_place(self, seconds: float) -> None:
         """Count for how long a place was taken."""

@@ -234,6 +234,8 @@ def test_a_place_is_free_again_when_it_is_left_or_its_lease_has_ended(
         return store.run(look)
 
     assert not ask(HERE, 1_000)
+    # The store repeats a transaction whose answer was lost.
+    assert not ask(HERE, 1_000)
     assert ask(THERE, 1_001)
     store.run(lambda c: turns(c, quota, 1_020).places.renew([HERE.call]))
     assert ask(THERE, 1_049)
@@ -242,6 +244,22 @@ def test_a_place_is_free_again_when_it_is_left_or_its_lease_has_ended(
     assert not ask(HERE, 1_053)
     # A lease that was given before the clock was set back holds nobody up.
     assert not ask(THERE, 500)
+
+
+def test_the_lowest_limit_of_the_last_minute_counts_for_all(store: RelationalStore) -> None:
+    def ask(name: str, at_once: int, at: float) -> float:
+        def look(connection: Connection) -> float:
+            asked = turns(connection, Quota(None, None, at_once), at)
+            seconds = asked.ask(TurnKey(HERE.endpoint, name, name), 100, name).seconds
+            asked.save()
+            return seconds
+
+        return store.run(look)
+
+    assert not ask("a", 8, 1_000)
+    assert not ask("b", 2, 1_001)
+    assert ask("c", 8, 1_002)
+    assert not ask("d", 8, 1_062)
 
 
 @pytest.mark.parametrize("seconds", [1e300, float("inf"), float("nan")])
