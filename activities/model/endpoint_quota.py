@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import uuid
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,7 +32,7 @@ from activities.stores.endpoint_turns import (
     TurnWait,
     endpoint_has_quota,
 )
-from activities.stores.learned_quota import NamedLimits, Quota, decayed_count
+from activities.stores.learned_quota import MINUTE, NamedLimits, Quota
 from activities.stores.relational_store import RelationalStore
 from activities.stores.store_errors import StoreRejectedError, StoreUnavailableError
 from config.schema.model_settings import ModelConfig
@@ -45,6 +45,7 @@ LOOK_SECONDS = 2.0
 """How long the first call to an endpoint may look for what other workers have learned of it."""
 STORE_THREADS = 2
 """Its own, since many calls that look for their turn would keep the worker's other threads busy."""
+MOST_SENT = 20_000
 LEAVE_AGAIN_SECONDS = 2.0
 NO_LIMITS = NamedLimits()
 NO_QUOTA = Quota(None, None)
@@ -68,18 +69,22 @@ class _SeenEndpoint:
     """The newest that are not in the store yet."""
     has_learned: bool | None = None
     """Whether a quota was learned; None before the first look."""
-    sent: float = 0.0
-    """Requests of the last minute that were not refused; older ones count less."""
-    sent_at: float = 0.0
+    sent: deque[float] = field(default_factory=partial(deque, maxlen=MOST_SENT))
+    """When requests of the last minute were sent that were not refused."""
     waiters: dict[str, _Waiter] = field(default_factory=dict)
     holders: list[str] = field(default_factory=list)
     """Calls that have a place."""
     renewal: asyncio.Task[None] | None = None
 
-    def count_sent(self, number: int) -> None:
-        now = time.monotonic()
-        self.sent = max(0.0, decayed_count(self.sent, now - self.sent_at) + number)
-        self.sent_at = now
+    def count_sent(self) -> int:
+        """Return how many were sent within the last minute."""
+        while self.sent and self.sent[0] < time.monotonic() - MINUTE:
+            self.sent.popleft()
+        return len(self.sent)
+
+    def note_sent(self) -> None:
+        self.count_sent()
+        self.sent.append(time.monotonic())
 
     def wake_next(self) -> None:
         """Let the first call that waits for a place look again."""
@@ -199,10 +204,12 @@ class EndpointTurn:
             if not wait.seconds:
                 self._begin(wait)
                 break
-            if wait.is_long or time.monotonic() > until:
+            # Nobody knows when a request ends, and `show` has the reason from a failed attempt.
+            is_silent = wait.place_look is not None and time.monotonic() > until
+            if wait.is_long or is_silent:
                 raise _quota_failure(self._model, wait)
             await self._pause(wait)
-        self._seen.count_sent(1)
+        self._seen.note_sent()
         self.has_begun = True
         return self
 
@@ -253,17 +260,21 @@ class EndpointTurn:
     async def _end(self, failure: ApplicationError | None) -> None:
         """Give up the turn, and count what it has used; after a 429 nobody asks for a time."""
         usage, refusal = self.usage, _refusal_cause(failure)
+        sent, is_news = 0, False
         used = None if usage is None else usage.prompt_tokens + usage.completion_tokens
         if refusal:
             self._quota.note_headers(self._model, refusal.response.headers)
-            self._seen.count_sent(-1)
+            is_news = not self._seen.has_learned
             self._seen.has_learned = True
+            if self._seen.sent:
+                self._seen.sent.pop()
+            sent = self._seen.count_sent()
 
         def settle(turns: EndpointTurns) -> None:
             if refusal:
                 headers = refusal.response.headers
                 wait = named_wait_seconds(headers, refusal.body, str(refusal))
-                turns.note_refusal(self._key, wait, self._seen.sent)
+                turns.note_refusal(self._key, wait, sent, is_news=is_news)
             turns.settle(self._key, used)
 
         await self._give_way(settle if await self._quota.has_quota(self._model) else None)

@@ -288,15 +288,19 @@ class EndpointTurns:
     def note_limits(self, limits: NamedLimits) -> None:
         self.learned.note_limits(limits, self.now)
 
-    def note_refusal(self, key: TurnKey, seconds: float | None, sent: float) -> None:
+    def note_refusal(
+        self, key: TurnKey, seconds: float | None, sent: float, *, is_news: bool = False
+    ) -> None:
         """Let nobody begin for a time after a 429, and calls be further apart.
 
         Args:
             seconds: How long, as the endpoint says; None if it does not say.
             sent: Requests of the last minute that this worker knows of.
+            is_news: Whether the worker learns by it that the endpoint has a quota.
         """
         turn = self.connection.execute(_FIND_TURN, key.row).first()
-        pause = self.learned.note_refusal(self.now, turn.at if turn else None, sent)
+        begun = turn.at if turn else None
+        pause = self.learned.note_refusal(self.now, begun, sent, is_news=is_news)
         free = self.now + (pause if seconds is None else seconds)
         self.schedule.requests_at = max(self.schedule.requests_at, free)
 

@@ -167,19 +167,25 @@ class LearnedQuota(Data):
         self.share = min(1.0, self.share + GROWTH * minutes)
         if self.rate:
             above = self.rate - self.refused_rate
-            # The first rate is what one worker has sent, and may be far too low.
+            # The first rate may be far too low: not all workers have been refused within it.
             growth = GROWTH * self.refused_rate
             if above >= 0:
                 growth = FURTHER_GROWTH * self.refused_rate + above
             self.rate += growth * minutes
 
-    def note_refusal(self, now: float, turn: float | None, sent: float) -> float:
+    def note_refusal(
+        self, now: float, turn: float | None, sent: float, *, is_news: bool = False
+    ) -> float:
         """Lower the rate after a 429; return for how many seconds nobody should ask.
 
         Args:
             turn: When the refused call had its turn; None if it had none.
             sent: Requests of the last minute that this worker knows of.
+            is_news: Whether the worker learns by it that the endpoint has a quota.
         """
+        if is_news and self.rate and not self.is_named and now - self.refused_at < MINUTE:
+            # Another worker was refused at the same time, and knew of its own requests alone.
+            self.rate, self.refused_rate = self.rate + DECREASE * sent, self.refused_rate + sent
         # What was sent before the last refusal, or before the limits were known, says nothing new,
         # and nothing does until the endpoint has answered again.
         is_old = now - self.refused_at < PAUSE_SECONDS or (turn or now) <= self.refused_at

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, create_engine
 
 from activities.model.rate_headers import read_rate_headers
 from activities.stores.endpoint_turns import EndpointTurns, TurnKey
-from activities.stores.learned_quota import NamedLimits, Quota, decayed_count
+from activities.stores.learned_quota import NamedLimits, Quota
 from activities.stores.schema import METADATA
 
 MINUTE = 60.0
@@ -104,7 +104,8 @@ class Play:
         engine = create_engine("sqlite://")
         METADATA.create_all(engine)
         self.connection: Connection = engine.connect()
-        self.now = self.sent = self.sent_at = 0.0
+        self.now = 0.0
+        self.sent: deque[float] = deque()
         self.limits = NamedLimits()
         self.has_learned = bool(quota)
         self.calls = [0] * len(weights)
@@ -146,11 +147,12 @@ class Play:
             self.has_learned = self.has_learned or self.limits != NamedLimits() or not taken
             if not taken:
                 counted.refused += 1
-                self._turns(lambda turns: turns.note_refusal(key, None, self.sent))
+                while self.sent and self.sent[0] < self.now - MINUTE:
+                    self.sent.popleft()
+                self._turns(lambda turns: turns.note_refusal(key, None, len(self.sent)))
                 self._turns(lambda turns: turns.settle(key, None))
                 return self.now + 1.0, job, 0, 0
-            self.sent = decayed_count(self.sent, self.now - self.sent_at) + 1
-            self.sent_at = self.now
+            self.sent.append(self.now)
             counted.done[job] += 1
             counted.tokens += tokens
             return self.now + self.chance.uniform(*self.latency), job, 2, tokens

@@ -16,7 +16,7 @@ from activities.stores.endpoint_turns import (
     TurnWait,
     endpoint_has_quota,
 )
-from activities.stores.learned_quota import NamedLimits, Quota
+from activities.stores.learned_quota import LearnedQuota, NamedLimits, Quota
 from activities.stores.relational_store import RelationalStore
 from tests.activities.stores.limited_endpoint import AnyMinute, Buckets, Outcome, Play
 from tests.activities.stores.test_processes import process, received
@@ -77,6 +77,14 @@ def test_refusals_alone_teach_most_of_a_quota() -> None:
     outcome = Play(AnyMinute(quota, names=False), EQUAL).run(120, 60 * MINUTES)
     assert used_share(outcome, quota, MINUTES) >= 0.9
     assert refused_share(outcome) < 0.02
+
+
+def test_what_workers_sent_that_learn_of_a_quota_together_adds_up() -> None:
+    learned = LearnedQuota()
+    learned.note_refusal(1_000, None, 400, is_news=True)
+    learned.note_refusal(1_003, None, 380, is_news=True)
+    learned.note_refusal(1_004, None, 380)
+    assert learned.rate == pytest.approx(0.9 * 780)
 
 
 def test_jobs_get_turns_by_their_weight() -> None:
