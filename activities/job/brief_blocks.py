@@ -15,10 +15,9 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from activities.job.brief_leads import heading_mode
+from activities.job.brief_leads import is_template_title
 from activities.job.named_results import named_results
 from activities.text.instructing import sentence_force
-from activities.text.statement_words import heading_words
 
 MAX_FENCES = 20
 """Most shorter fences within a block of code, after which its end is no longer sought."""
@@ -259,12 +258,15 @@ def _blocks_of(tokens: Sequence[Token]) -> Iterator[Block]:
 
 
 def _titled_paragraphs(token: Token, text: str, line: int) -> Iterator[Block]:
-    """Yield a paragraph; lines of it that are titles, known as such or set in bold, as headings."""
+    """Yield a paragraph, and lines of it that are titles of what is below them as headings."""
     lines, bold = text.split("\n"), _bold_lines(token)
     start = 0
     for number, title in enumerate(lines):
         below = "".join(lines[number + 1 : number + 2]).strip()
-        if not (number in bold or number == start) or not _is_title(title, below, number in bold):
+        # A bold line after the words "Please send us" is a part of their sentence.
+        ended = start > 0 or lines[number - 1].rstrip().endswith((".", "!", "?"))
+        opens = number == start or (number in bold and ended)
+        if not opens or not _is_title(title, below, bold=number in bold):
             continue
         if start < number:
             yield Block("paragraph", "\n".join(lines[start:number]), line + start)
@@ -274,13 +276,14 @@ def _titled_paragraphs(token: Token, text: str, line: int) -> Iterator[Block]:
         yield Block("paragraph", "\n".join(lines[start:]), line + start)
 
 
-def _is_title(line: str, below: str, bold: bool) -> bool:
-    is_known = heading_mode(heading_words(line)) != "open"
+def _is_title(line: str, below: str, *, bold: bool) -> bool:
     if below[:1].islower():
         return False
-    if not below or not bold:
-        return is_known and ":" not in line and (bold or bool(below))
-    return is_known or _looks_like_heading(line.rstrip(" :"))
+    if is_template_title(line):
+        return bold if ":" in line else bold or bool(below)
+    # "Format" above "PDF" asks together with it alone.
+    asks = sentence_force(below) == "asks"
+    return bold and asks and _looks_like_heading(line.rstrip(" :"))
 
 
 def _bold_lines(token: Token) -> set[int]:

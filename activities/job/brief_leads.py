@@ -65,7 +65,9 @@ def lead_of(sentence: str, outer: Lead) -> Lead:
     if force == "permits":
         return Lead(mode="background")
     bare = said.lower().strip(" *_")
-    if force == "asks" or describes_result(said) or bare in _BARE_LEADS:
+    known = statement_words()
+    is_bare = bare in _BARE_LEADS | (known.of_all("verbs") - known.of_all("also_nouns"))
+    if force == "asks" or describes_result(said) or is_bare:
         return Lead(_joined(outer.text, sentence), "binds")
     if outer.mode == "binds":
         return Lead(_joined(outer.text, sentence), "binds")
@@ -108,9 +110,19 @@ def heading_mode(words: str) -> Mode:
         "beispiele",
     }:
         return "example"
-    background = known.of_all("background_headings") | known.of_all("observations")
+    background = words in known.of_all("background_headings") or _is_observation(words)
+    return "background" if background else "open"
+
+
+def is_template_title(line: str) -> bool:
+    """Return whether the template of an issue has such a title, as "Expected behavior"."""
+    words = heading_words(line)
+    return _is_observation(words) or words in statement_words().of_all("expectations")
+
+
+def _is_observation(words: str) -> bool:
     bare = re.sub(r" the (?:bug|issue|problem|error|behaviou?r)$", "", words)
-    return "background" if words in background or bare in background else "open"
+    return not {words, bare}.isdisjoint(statement_words().of_all("observations"))
 
 
 def inline_marks(text: str) -> list[re.Match[str]]:

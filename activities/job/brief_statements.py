@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from activities.job.brief_blocks import Block, is_led_by, read_blocks
+from activities.job.brief_blocks import BOLD_ONLY, Block, is_led_by, read_blocks
 from activities.job.brief_leads import (
     Lead,
     Mode,
     heading_mode,
     inline_marks,
     is_brief_lead,
+    is_template_title,
     lead_of,
     scenario_demands,
     short_lead,
@@ -99,7 +100,10 @@ class _Reader:
 
     def read(self, blocks: list[Block]) -> list[Statement]:
         before: Block | None = None
+        ends = _ends_of_titles(blocks)
         for place, block in enumerate(blocks):
+            if place in ends:
+                self._close_sections(BOLD_ONLY)
             following = blocks[place + 1] if place + 1 < len(blocks) else None
             if block.kind == "heading":
                 self._begin_section(block)
@@ -247,6 +251,25 @@ class _Reader:
             self._sections[-1].filled = True
 
 
+def _ends_of_titles(blocks: list[Block]) -> set[int]:
+    """Return the places of paragraphs that a title directly above its text does not rule.
+
+    A title of a template rules all up to the next title. Others, and the last of all, rule their
+    own text: people write on below it.
+    """
+    ends: set[int] = set()
+    titles = [place for place, block in enumerate(blocks) if block.kind == "heading"]
+    for place, following in zip(titles, [*titles[1:], len(blocks)], strict=False):
+        title, below = blocks[place], blocks[place + 1 : following]
+        if title.level < BOLD_ONLY or not below or below[0].line != title.line + 1:
+            continue
+        if following == len(blocks) or not is_template_title(title.text):
+            later = range(place + 2, following)
+            free = (n for n in later if blocks[n].kind == "paragraph" and not blocks[n].lists)
+            ends.update(list(free)[:1])
+    return ends
+
+
 def _goes_on(text: str, end: re.Match[str]) -> bool:
     """Return whether what follows asks for something by itself, and is no part of the sentence."""
     before = text[max(0, end.start() - 40) : end.start()].rsplit(None, 1)[-1:]
@@ -279,5 +302,9 @@ _FORBIDS = re.compile(r"(?:please\s+)?(?:do not|don.t|never)\b", re.IGNORECASE)
 _ANSWERS = re.compile(r"(?:because|since it|weil|da )\b", re.IGNORECASE)
 """What begins so answers the question for a reason that stands before it."""
 _WHY = re.compile(
-    r"(?:(?:and|but|so|und|aber)\b,? )?(?:why|how come|warum|wieso|weshalb)\b.*\?$", re.IGNORECASE
+    r"(?:(?:and|but|so|then|now|und|aber|dann|also)\b,? )*(?:do you know )?"
+    r"(?:why\b|how come\b|warum\b|wieso\b|weshalb\b|wozu\b"
+    r"|(?:for|aus) (?:what|which|welchem) (?:reason|grund)\b"
+    r"|(?:what|was) (?:is|was|ist|war) (?:the reason|der grund)\b).*\?$|what\b.*\bfor\?$",
+    re.IGNORECASE,
 )

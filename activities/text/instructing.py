@@ -46,8 +46,10 @@ _EDGES = " \t*_\"'`\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb()[]"
 _BUT = re.compile(r"[,;]?\s(?:but|however|yet|aber|jedoch)\s|;", re.IGNORECASE)
 _SENTENCE_LIKE = re.compile(r";\s|\s(?:\u2013|\u2014|--?)\s")
 """What parts clauses that could each be a sentence."""
-_CALL = re.compile(r"[\w.]+\((?!s\))[^()]{0,80}\)")
-"""A call of a function, whose name may be that of a verb."""
+_CALL = re.compile(r"[\w.]+\((?!(?:s|d|ed|n|e|en)\))[^()]{0,80}\)(?= (?:\w+s|and|or|und|oder)\b)")
+"""A call of a function that is a subject, whose name may be that of a verb."""
+_HINT = re.compile(r"\(please complete the following information\)?[:*_]*\s*$", re.IGNORECASE)
+"""What the templates of forges add to a label."""
 _FORM = re.compile(r"(?:ly|ing|ed|(?<!s)s|day|tion|ment|ness|ity|ance|ence|ers?|ists?)$")
 _PREFIX = re.compile(
     r"(?:re|un|de|dis|pre|over|co|auto|cross|double|back|self|fine|hard|spell|proof)-?(?=\w{3})"
@@ -58,7 +60,7 @@ _GERMAN_FORM = re.compile(r"[a-zäöüß]{3,}(?:en|ern|eln)$")
 
 def sentence_force(text: str) -> Force:
     """Return what one sentence, or one list entry, does by its own words."""
-    text = text.strip(_EDGES)[:MAX_SENTENCE]
+    text = _HINT.sub("", text[:MAX_SENTENCE]).strip(_EDGES)
     words = words_of(text)
     if not words:
         return "none"
