@@ -107,7 +107,7 @@ class RelationalStore:
                 time.sleep(PAUSE)
             try:
                 return _run_store_work_within(
-                    seconds, lambda: self._run_transaction(work, reads=reads)
+                    seconds, lambda given_up: self._run_transaction(work, given_up, reads=reads)
                 )
             except (exc.DBAPIError, PoolTimeout, OSError) as error:
                 problem = error
@@ -138,11 +138,17 @@ class RelationalStore:
             f"Start or mend it, or correct {VARIABLE}."
         ) from problem
 
-    def _run_transaction(self, work: Callable[[Connection], T], *, reads: bool) -> T:
+    def _run_transaction(
+        self, work: Callable[[Connection], T], given_up: threading.Event, *, reads: bool
+    ) -> T:
         with self._open_engine().connect() as connection:
             connection.execution_options(**{READS: reads})
             with connection.begin():
-                return work(connection)
+                result = work(connection)
+                if given_up.is_set():
+                    # Its caller went on long ago, as if nothing were written.
+                    raise TimeoutError
+                return result
 
     def _open_engine(self) -> Engine:
         from activities.stores.store_migration import migrate_store  # noqa: PLC0415 - loads Alembic, a second
@@ -255,14 +261,18 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _run_store_work_within(seconds: float, work: Callable[[], T]) -> T:
-    """Return the result of the work, run in a thread that is abandoned when time is up."""
+def _run_store_work_within(seconds: float, work: Callable[[threading.Event], T]) -> T:
+    """Return the result of the work, run in a thread that is abandoned when time is up.
+
+    The event is set then.
+    """
+    given_up = threading.Event()
     outcome: list[T] = []
     failed: list[BaseException] = []
 
     def run_work() -> None:
         try:
-            outcome.append(work())
+            outcome.append(work(given_up))
         except BaseException as error:
             failed.append(error)
 
@@ -275,6 +285,7 @@ def _run_store_work_within(seconds: float, work: Callable[[], T]) -> T:
     if failed:
         raise failed[0]
     if not outcome:
+        given_up.set()
         raise TimeoutError(f"no answer in {seconds:g} s")
     return outcome[0]
 

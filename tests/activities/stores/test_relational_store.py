@@ -114,6 +114,24 @@ def test_a_server_that_never_answers_is_away_in_good_time(root: Root) -> None:
         assert time.monotonic() - began < patient(12)
 
 
+def test_work_that_comes_too_late_writes_nothing(store: RelationalStore) -> None:
+    is_told, tries = threading.Event(), list[threading.Thread]()
+    store.run(lambda connection: None)
+
+    def write_late(connection: Connection) -> None:
+        tries.append(threading.current_thread())
+        is_told.wait(10)
+        connection.execute(insert(JOBS).values(job=f"late {len(tries)}", at=0))
+
+    with pytest.raises(StoreUnavailableError, match=r"no answer in 0.3 s"):
+        store.run(write_late, seconds=0.3)
+    is_told.set()
+    for thread in tries:
+        thread.join(10)
+    assert tries
+    assert store.run(lambda connection: connection.execute(select(JOBS)).all()) == []
+
+
 def test_who_waits_for_a_silent_server_can_be_cancelled(root: Root) -> None:
     ended: list[type[BaseException]] = []
 
