@@ -181,7 +181,7 @@ class ModelClient:
         """Create a client; `in_turn`: a job asks again only once its reply is in its history."""
         self._root = root
         self._connect = connect
-        self._quota = EndpointQuota(root)
+        self._quota = EndpointQuota.of_worker(root)
         self._in_turn = in_turn
         self._newest_keys: dict[Path, tuple[datetime, str]] = {}
         """Key of the newest kept reply and the time of its request, by repository."""

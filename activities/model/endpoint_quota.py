@@ -12,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, TypeVar
+from weakref import WeakValueDictionary
 
 import openai
 from sqlalchemy import Connection
@@ -24,7 +26,7 @@ from activities.model.providers import provider_name
 from activities.model.rate_headers import read_rate_headers
 from activities.runtime.activity_info import activity_job_id
 from activities.runtime.failures import typed_failure
-from activities.stores.endpoint_places import LEASE_SECONDS, RENEW_SECONDS
+from activities.stores.endpoint_places import RENEW_SECONDS
 from activities.stores.endpoint_turns import (
     LONGEST_SLEEP,
     EndpointTurns,
@@ -42,13 +44,14 @@ from protocol.usage import Usage
 LOG = logging.getLogger(__name__)
 STORE_SECONDS = 10.0
 LOOK_SECONDS = 2.0
-"""How long the first call to an endpoint may look for what other workers have learned of it."""
+"""Time limit of a try to see what other workers have learned of an endpoint."""
 STORE_THREADS = 2
 """Its own, since many calls that look for their turn would keep the worker's other threads busy."""
 MOST_SENT = 20_000
-LEAVE_AGAIN_SECONDS = 2.0
+"""Requests of a minute that are remembered; more are not told from so many."""
+AWAY_SECONDS = 30.0
+"""How long the store is not asked after it did not answer. Calls would queue for its time-outs."""
 NO_LIMITS = NamedLimits()
-NO_QUOTA = Quota(None, None)
 T = TypeVar("T")
 
 
@@ -57,7 +60,7 @@ class _Waiter:
     """A call of this worker that waits for a place."""
 
     start: float
-    """Its place in the queue."""
+    """Its position in the queue."""
     woken: asyncio.Event
 
 
@@ -70,11 +73,13 @@ class _SeenEndpoint:
     has_learned: bool | None = None
     """Whether a quota was learned; None before the first look."""
     sent: deque[float] = field(default_factory=partial(deque, maxlen=MOST_SENT))
-    """When requests of the last minute were sent that were not refused."""
+    """When requests of the last minute were sent; as many are taken away as were refused."""
     waiters: dict[str, _Waiter] = field(default_factory=dict)
     holders: list[str] = field(default_factory=list)
     """Calls that have a place."""
-    renewal: asyncio.Task[None] | None = None
+    left: list[str] = field(default_factory=list)
+    """Calls whose place the store could not free."""
+    upkeep: asyncio.Task[None] | None = None
 
     def count_sent(self) -> int:
         """Return how many were sent within the last minute."""
@@ -100,9 +105,16 @@ class EndpointQuota:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        self.worker = uuid.uuid4().hex
         self._seen: dict[str, _SeenEndpoint] = defaultdict(_SeenEndpoint)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(STORE_THREADS, "quota")
+        self._away_until = 0.0
+
+    @staticmethod
+    def of_worker(root: Root) -> "EndpointQuota":
+        """Return the one that all clients of this process share for a root."""
+        return _quotas.setdefault(root.path, EndpointQuota(root))
 
     def turn(self, model: ModelConfig, body: bytes) -> "EndpointTurn":
         """Return a request's turn: on entering it waits until the request may be sent."""
@@ -119,7 +131,10 @@ class EndpointQuota:
         endpoint = _endpoint_key(model)
         seen = self._seen[endpoint]
         if not _set_quota(model) and seen.has_learned is None:
-            seen.has_learned = await self._look(endpoint)
+            found = await self._look(endpoint)
+            # An answer may have named a quota meanwhile.
+            if seen.has_learned is None:
+                seen.has_learned = found
         return bool(_set_quota(model) or seen.has_learned)
 
     async def _look(self, endpoint: str) -> bool:
@@ -131,8 +146,14 @@ class EndpointQuota:
         except (StoreUnavailableError, StoreRejectedError):
             return False
 
-    async def run(self, model: ModelConfig, work: Callable[[EndpointTurns], T]) -> T | None:
-        """Do the work in the store. Without the store no job waits: the endpoint limits them."""
+    async def run(
+        self, model: ModelConfig, work: Callable[[EndpointTurns], T], *, probes: bool = False
+    ) -> T | None:
+        """Do the work in the store. Without the store no job waits: the endpoint limits them.
+
+        Args:
+            probes: Whether the store is asked even if it did not answer of late.
+        """
         endpoint = _endpoint_key(model)
         limits = self._seen[endpoint].limits
 
@@ -143,13 +164,20 @@ class EndpointQuota:
             turns.save()
             return result
 
-        try:
-            store = partial(RelationalStore(self._root).run, run, seconds=STORE_SECONDS)
-            result = await asyncio.get_running_loop().run_in_executor(self._threads, store)
-        except (StoreUnavailableError, StoreRejectedError) as error:
-            LOG.warning("the call waits for no quota: %s", error)
-            return None
-        if self._seen[endpoint].limits is limits:
+        def run_unless_away() -> T | None:
+            # It may have been found away while this waited for a thread.
+            if time.monotonic() < self._away_until and not probes:
+                return None
+            try:
+                return RelationalStore(self._root).run(run, seconds=STORE_SECONDS)
+            except (StoreUnavailableError, StoreRejectedError) as error:
+                LOG.warning("the calls wait for no quota: %s", error)
+                self._away_until = time.monotonic() + AWAY_SECONDS
+                return None
+
+        loop = asyncio.get_running_loop()
+        result = await loop.run_in_executor(self._threads, run_unless_away)
+        if result is not None and self._seen[endpoint].limits is limits:
             self._seen[endpoint].limits = NO_LIMITS
         return result
 
@@ -160,19 +188,31 @@ class EndpointQuota:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def hold_place(self, model: ModelConfig, holder: str) -> None:
-        """Renew the lease of a place until it is left."""
+    def keep_places(self, model: ModelConfig) -> None:
+        """Renew the leases of places, free those that the store could not free, and see whether a
+        store that was away is back."""
         seen = self._seen[_endpoint_key(model)]
-        seen.holders.append(holder)
-        if seen.renewal is None or seen.renewal.done():
-            seen.renewal = self.start(self._renew_places(model, seen.holders))
+        if seen.upkeep is None or seen.upkeep.done():
+            seen.upkeep = self.start(self._keep_places(model, seen))
 
-    async def _renew_places(self, model: ModelConfig, holders: list[str]) -> None:
+    async def _keep_places(self, model: ModelConfig, seen: _SeenEndpoint) -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            if not holders:
+            if not (seen.holders or seen.left or time.monotonic() < self._away_until):
                 return
-            await self.run(model, partial(_renew_places, holders=[*holders]))
+            held, left = [*seen.holders], [*seen.left]
+            if await self.run(model, partial(_keep, held=held, left=left), probes=True):
+                self._away_until = 0.0
+                seen.left = [holder for holder in seen.left if holder not in left]
+                seen.wake_next()
+
+
+def _keep(turns: EndpointTurns, held: list[str], left: list[str]) -> bool:
+    if held:
+        turns.places.renew(held)
+    for holder in left:
+        turns.leave(holder)
+    return True
 
 
 class EndpointTurn:
@@ -200,6 +240,8 @@ class EndpointTurn:
         while await self._quota.has_quota(self._model):
             wait = await self._ask()
             if wait is None:
+                if _set_quota(self._model).at_once:
+                    self._quota.keep_places(self._model)
                 break
             if not wait.seconds:
                 self._begin(wait)
@@ -222,30 +264,32 @@ class EndpointTurn:
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
-            self._quota.start(self._leave(asking))
+            self._quota.start(self._withdraw(asking))
             raise
 
     def _begin(self, wait: TurnWait) -> None:
         if not _set_quota(self._model):
             self._seen.has_learned = bool(wait.quota)
         if wait.quota.at_once:
-            self._quota.hold_place(self._model, self._holder)
+            self._seen.holders.append(self._holder)
+            self._quota.keep_places(self._model)
             if wait.has_more_places:
                 self._seen.wake_next()
 
     async def _pause(self, wait: TurnWait) -> None:
-        if wait.place_look is None:
-            await asyncio.sleep(wait.look_seconds)
-            return
         waiter = _Waiter(wait.start, asyncio.Event())
-        self._seen.waiters[self._holder] = waiter
+        if wait.place_look is not None:
+            self._seen.waiters[self._holder] = waiter
         try:
             with suppress(TimeoutError):
                 # Python 3.11's wait_for loses a cancellation that comes together with the event.
                 async with asyncio.timeout(wait.look_seconds):
                     await waiter.woken.wait()
+        except asyncio.CancelledError:
+            self._quota.start(self._withdraw())
+            raise
         finally:
-            del self._seen.waiters[self._holder]
+            self._seen.waiters.pop(self._holder, None)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None or isinstance(error, ApplicationError):
@@ -259,33 +303,43 @@ class EndpointTurn:
 
     async def _end(self, failure: ApplicationError | None) -> None:
         """Give up the turn, and count what it has used; after a 429 nobody asks for a time."""
-        usage, refusal = self.usage, _refusal_cause(failure)
-        sent, is_news = 0, False
+        usage, refusal = self.usage, self._note_refusal(failure)
         used = None if usage is None else usage.prompt_tokens + usage.completion_tokens
-        if refusal:
-            self._quota.note_headers(self._model, refusal.response.headers)
-            is_news = not self._seen.has_learned
-            self._seen.has_learned = True
-            if self._seen.sent:
-                self._seen.sent.pop()
-            sent = self._seen.count_sent()
 
         def settle(turns: EndpointTurns) -> None:
             if refusal:
-                headers = refusal.response.headers
-                wait = named_wait_seconds(headers, refusal.body, str(refusal))
-                turns.note_refusal(self._key, wait, sent, is_news=is_news)
+                refusal(turns)
             turns.settle(self._key, used)
 
-        await self._give_way(settle if await self._quota.has_quota(self._model) else None)
+        await self._leave(settle if _set_quota(self._model) or self._seen.has_learned else None)
 
-    async def _leave(self, asking: asyncio.Task[TurnWait | None] | None = None) -> None:
-        """Leave the place, also one that a cancelled call is about to get."""
+    def _note_refusal(
+        self, failure: ApplicationError | None
+    ) -> Callable[[EndpointTurns], None] | None:
+        """Note a 429; return what the store is to learn of it, None if it was none."""
+        refusal = _refusal_cause(failure)
+        if refusal is None:
+            return None
+        headers = refusal.response.headers
+        self._quota.note_headers(self._model, headers)
+        self._seen.has_learned = True
+        if self._seen.sent:
+            self._seen.sent.pop()
+        sent, worker = self._seen.count_sent(), self._quota.worker
+        wait = named_wait_seconds(headers, refusal.body, str(refusal))
+        return lambda turns: turns.note_refusal(self._key, wait, sent, worker)
+
+    async def _withdraw(self, asking: asyncio.Task[TurnWait | None] | None = None) -> None:
+        """Take a cancelled call out of the queue, or leave the place that it is about to get."""
         wait = await asking if asking else None
-        if asking is None or (wait and not wait.seconds):
-            await self._give_way(None)
+        if wait and not wait.seconds:
+            await self._leave()
+            return
+        if asking is None or wait:
+            await self._quota.run(self._model, lambda turns: turns.withdraw(self._key))
+        self._seen.wake_next()
 
-    async def _give_way(self, settle: Callable[[EndpointTurns], None] | None) -> None:
+    async def _leave(self, settle: Callable[[EndpointTurns], None] | None = None) -> None:
         """Do the last work in the store, leave the place, and let the next call look."""
         with suppress(ValueError):
             self._seen.holders.remove(self._holder)
@@ -297,20 +351,18 @@ class EndpointTurn:
             return True
 
         has_place = _set_quota(self._model).at_once is not None
-        until = time.monotonic() + LEASE_SECONDS
         try:
-            while has_place or settle:
-                has_left = await self._quota.run(self._model, leave)
-                # A renewal that began before may have prolonged the lease.
-                if has_left or not has_place or time.monotonic() > until:
-                    break
-                await asyncio.sleep(LEAVE_AGAIN_SECONDS)
+            has_left = False
+            if has_place or settle:
+                has_left = await self._quota.run(self._model, leave) or False
+            if has_place and not has_left:
+                self._seen.left.append(self._holder)
+                self._quota.keep_places(self._model)
         finally:
             self._seen.wake_next()
 
 
-def _renew_places(turns: EndpointTurns, holders: list[str]) -> None:
-    turns.places.renew(holders)
+_quotas: WeakValueDictionary[Path, EndpointQuota] = WeakValueDictionary()
 
 
 def _refusal_cause(failure: ApplicationError | None) -> openai.RateLimitError | None:

@@ -29,7 +29,7 @@ from activities.stores.learned_quota import LearnedQuota, NamedLimits, Quota
 from activities.stores.schema import ENDPOINTS, SHARES, TURNS
 
 LATE_SECONDS = 5.0
-"""A turn that nobody took for so long is lost, and so is the place of who does not look."""
+"""A turn that nobody took for so long is lost, and so is the position of who does not look."""
 LONGEST_SECONDS = 3600.0
 """A turn is never later, whatever a clock that was set back says."""
 UNUSED_SECONDS = 1.0
@@ -49,7 +49,7 @@ PLACE_LOOKS, SHORTEST_LOOK, LONGEST_LOOK = 20, 0.05, 1.0
 """How often the next caller looks for a place while one is taken on average, and the seconds
 between two looks of the next callers. So a place that another worker left is empty for a twentieth
 of that time."""
-LONGEST_PLACE_SLEEP, LONGEST_PLACE_DELAY = 5.0, 60.0
+LONGEST_PLACE_SLEEP, LONGEST_PLACE_DELAY = 5.0, 45.0
 """Seconds between two looks of callers further back, in one attempt and between two attempts."""
 UNKNOWN_PLACE_SECONDS = 2.0
 NEWEST_SHARE = 0.1
@@ -96,6 +96,7 @@ _FIGURES = tuple(asdict(TurnSchedule()))
 _CALL = (TURNS.c.endpoint == bindparam("of")) & (TURNS.c.call == bindparam("by"))
 _FIND_TURN = select(TURNS).where(_CALL)
 _DELETE_TURN = delete(TURNS).where(_CALL)
+_WITHDRAW = delete(TURNS).where(_CALL & TURNS.c.at.is_(None))
 _LOOK_LATER = update(TURNS).where(_CALL).values(looks_at=bindparam("later"))
 _TAKE_TURN = update(TURNS).where(_CALL).values(at=bindparam("now"), tokens=bindparam("cost"))
 _NOW = bindparam("now", type_=Float)
@@ -111,8 +112,8 @@ _COUNT_BEFORE = select(
     TURNS.c.endpoint == bindparam("of"),
     TURNS.c.at.is_(None),
     TURNS.c.looks_at > _NOW - LATE_SECONDS,
-    (TURNS.c.start < bindparam("place"))
-    | ((TURNS.c.start == bindparam("place")) & (TURNS.c.call < bindparam("by"))),
+    (TURNS.c.start < bindparam("position"))
+    | ((TURNS.c.start == bindparam("position")) & (TURNS.c.call < bindparam("by"))),
 )
 _READ_ENDPOINT = (
     select(*(ENDPOINTS.c[name] for name in _FIGURES), ENDPOINTS.c.learned)
@@ -153,7 +154,7 @@ class TurnWait:
     """Seconds until the next look if it waits for a place; other calls of its worker that leave
     one may wake it sooner."""
     start: float = 0.0
-    """Its place in the queue, in rounds."""
+    """Its position in the queue, in rounds."""
     has_more_places: bool = False
     """Whether another call may take a place at once."""
 
@@ -176,16 +177,16 @@ class TurnWait:
 
 
 class _Before(NamedTuple):
-    """Who waits and has a place before a call."""
+    """Who waits at a position in the queue before a call's."""
 
     jobs: int
     tokens: float | None
     here: int | None
     """How many of them are due to look."""
     near: int | None
-    """How many of them are due to look for a place, now or within their longest sleep."""
+    """How many of them look now or within the longest sleep for a place."""
     first: float | None
-    """The first place of them."""
+    """The first position of them."""
 
 
 @dataclass
@@ -258,11 +259,12 @@ class EndpointTurns:
             later = self.now + wait.look_seconds
             self.connection.execute(_LOOK_LATER, {**key.row, "later": later})
             return replace(wait, start=start)
-        if has_waited:
+        if has_waited and self.schedule.free_at(self.now) > self.now - UNUSED_SECONDS:
+            # It was the rate that delayed it, and not that all places were taken.
             self.learned.note_waiting_turn(self.now)
         tokens = size * self.schedule.tokens_per_byte
         self.schedule.take_turn(self.now, quota, tokens)
-        # Those who are late keep their place, and others get none before them.
+        # Those who are late keep their position, and others get none before them.
         first = start if before.first is None else min(start, before.first)
         self.schedule.round = max(self.schedule.round, first)
         self.connection.execute(_TAKE_TURN, {**key.row, "now": self.now, "cost": tokens})
@@ -288,19 +290,23 @@ class EndpointTurns:
     def note_limits(self, limits: NamedLimits) -> None:
         self.learned.note_limits(limits, self.now)
 
+    def withdraw(self, key: TurnKey) -> None:
+        """Take a call out of the queue that waits no more."""
+        self.connection.execute(_WITHDRAW, key.row)
+
     def note_refusal(
-        self, key: TurnKey, seconds: float | None, sent: float, *, is_news: bool = False
+        self, key: TurnKey, seconds: float | None, sent: int, worker: str = ""
     ) -> None:
         """Let nobody begin for a time after a 429, and calls be further apart.
 
         Args:
             seconds: How long, as the endpoint says; None if it does not say.
             sent: Requests of the last minute that this worker knows of.
-            is_news: Whether the worker learns by it that the endpoint has a quota.
+            worker: Its id.
         """
         turn = self.connection.execute(_FIND_TURN, key.row).first()
         begun = turn.at if turn else None
-        pause = self.learned.note_refusal(self.now, begun, sent, is_news=is_news)
+        pause = self.learned.note_refusal(self.now, begun, sent, worker)
         free = self.now + (pause if seconds is None else seconds)
         self.schedule.requests_at = max(self.schedule.requests_at, free)
 
@@ -324,11 +330,11 @@ class EndpointTurns:
 
     def _count_before(self, key: TurnKey, start: float) -> _Before:
         # Who sleeps longer is passed over: places would be empty if it slept too long.
-        of = {**key.row, "now": self.now, "place": start, "soon": self.now + LONGEST_PLACE_SLEEP}
+        of = {**key.row, "now": self.now, "position": start, "soon": self.now + LONGEST_PLACE_SLEEP}
         return _Before(*self.connection.execute(_COUNT_BEFORE, of).one())
 
     def _wait(self, before: _Before, free_places: int | None, newest: float) -> TurnWait:
-        """Return how long a call waits for those whose place in the queue is before its own.
+        """Return how long a call waits for those whose position in the queue is before its own.
 
         Args:
             newest: For how many seconds the newest place has been taken.

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from protocol.data_model import Data
 
@@ -92,6 +92,10 @@ class LearnedQuota(Data):
     refused_rate: float = 0.0
     """The rate at the last refusal."""
     refused_at: float = 0.0
+    first_refused_at: float = 0.0
+    """When the first rate was set."""
+    counted: list[str] = Field(default_factory=list)
+    """The workers whose requests are counted in it."""
     grown_at: float = 0.0
     misses: int = 0
     """Refusals since the last answer."""
@@ -173,28 +177,38 @@ class LearnedQuota(Data):
                 growth = FURTHER_GROWTH * self.refused_rate + above
             self.rate += growth * minutes
 
-    def note_refusal(
-        self, now: float, turn: float | None, sent: float, *, is_news: bool = False
-    ) -> float:
+    def note_refusal(self, now: float, turn: float | None, sent: int, worker: str = "") -> float:
         """Lower the rate after a 429; return for how many seconds nobody should ask.
 
         Args:
             turn: When the refused call had its turn; None if it had none.
             sent: Requests of the last minute that this worker knows of.
-            is_news: Whether the worker learns by it that the endpoint has a quota.
+            worker: Its id.
         """
-        if is_news and self.rate and not self.is_named and now - self.refused_at < MINUTE:
-            # Another worker was refused at the same time, and knew of its own requests alone.
-            self.rate, self.refused_rate = self.rate + DECREASE * sent, self.refused_rate + sent
+        self._add_up(now, turn, sent, worker)
         # What was sent before the last refusal, or before the limits were known, says nothing new,
         # and nothing does until the endpoint has answered again.
         is_old = now - self.refused_at < PAUSE_SECONDS or (turn or now) <= self.refused_at
         if not (is_old or self.misses or (turn is None and self.is_named)):
+            is_first = not self.rate
             self._decrease(now, max(self.answers(now), sent))
+            if is_first and self.rate:
+                self.first_refused_at, self.counted = now, [worker]
         pause = min(2.0 ** min(self.misses, MOST_DOUBLED), LONGEST_PAUSE)
         self.misses += 1
         self.confirmed_at = now
         return pause
+
+    def _add_up(self, now: float, turn: float | None, sent: int, worker: str) -> None:
+        """Count what a worker sent that is refused soon after the one that set the first rate.
+
+        That one knew of its own requests alone. A call whose turn came later went by the rate.
+        """
+        is_soon = self.rate and now - self.first_refused_at < MINUTE and not self.is_named
+        if is_soon and worker not in self.counted and (turn or 0.0) <= self.first_refused_at:
+            self.counted.append(worker)
+            self.rate = (self.rate or 0.0) + DECREASE * sent
+            self.refused_rate += sent
 
     def _decrease(self, now: float, used: float) -> None:
         """Lower the share, or the rate: that which is kept, or what was used if far less."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,6 +16,7 @@ from sqlalchemy import Connection
 from temporalio.exceptions import ApplicationError
 
 from activities.checkpoints import Root
+from activities.model import endpoint_quota
 from activities.model.endpoint_quota import EndpointQuota
 from activities.stores.endpoint_turns import EndpointTurns, TurnKey
 from activities.stores.learned_quota import Quota
@@ -209,6 +211,41 @@ def test_a_call_cancelled_at_any_moment_leaves_its_place(root: Root, moment: str
     assert asyncio.run(environment().run(cancel_and_call)) < 3
 
 
+def test_without_the_store_no_call_waits_and_places_are_left_once_it_is_back(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_quota, "STORE_SECONDS", 0.3)
+    monkeypatch.setattr(endpoint_quota, "RENEW_SECONDS", 0.2)
+    settings, quota = model(requests_at_once=1), EndpointQuota(root)
+    store = RelationalStore(root)
+    store.run(lambda connection: None)
+    is_away, is_back = threading.Event(), threading.Event()
+
+    def lock(connection: Connection) -> None:
+        connection.execute(PLACES.delete().where(PLACES.c.holder == ""))
+        is_away.set()
+        is_back.wait(30)
+
+    async def call_without_store() -> float:
+        async with quota.turn(settings, b"held"):
+            lost = asyncio.create_task(asyncio.to_thread(store.run, lock))
+            await asyncio.to_thread(is_away.wait)
+        begun = time.monotonic()
+        await asyncio.gather(*(call(quota, settings, b"%d" % number) for number in range(20)))
+        without = time.monotonic() - begun
+        is_back.set()
+        await lost
+        await asyncio.sleep(1)
+        assert store.run(lambda connection: connection.execute(PLACES.select()).first()) is None
+        async with quota.turn(settings, b"one"):
+            # The endpoint has its limit again.
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(call(quota, settings, b"two"), 0.5)
+        return without
+
+    assert asyncio.run(environment().run(call_without_store)) < 3
+
+
 def test_a_call_that_waits_long_for_a_place_is_left_to_a_later_attempt(root: Root) -> None:
     settings = model(requests_at_once=1)
 
@@ -227,4 +264,4 @@ def test_a_call_that_waits_long_for_a_place_is_left_to_a_later_attempt(root: Roo
     assert "(1 request at once) is in use; the turn of this call comes in about 500 s" in str(
         caught.value
     )
-    assert caught.value.next_retry_delay == timedelta(seconds=60)
+    assert caught.value.next_retry_delay == timedelta(seconds=45)

@@ -81,10 +81,31 @@ def test_refusals_alone_teach_most_of_a_quota() -> None:
 
 def test_what_workers_sent_that_learn_of_a_quota_together_adds_up() -> None:
     learned = LearnedQuota()
-    learned.note_refusal(1_000, None, 400, is_news=True)
-    learned.note_refusal(1_003, None, 380, is_news=True)
-    learned.note_refusal(1_004, None, 380)
+    learned.note_refusal(1_000, None, 400, "a")
+    # Each once, in whatever order; and none that was sent by the rate.
+    learned.note_refusal(1_001, None, 400, "a")
+    learned.note_refusal(1_003, 995, 380, "b")
+    learned.note_refusal(1_004, 995, 380, "b")
+    learned.note_refusal(1_005, 1_002, 380, "c")
     assert learned.rate == pytest.approx(0.9 * 780)
+
+
+def test_waiting_for_a_place_raises_no_learned_rate(store: RelationalStore) -> None:
+    def ask(at: float, *, settled: bool) -> float:
+        def look(connection: Connection) -> float:
+            asked = turns(connection, Quota(None, None, 1), at)
+            if not asked.learned.rate:
+                asked.note_refusal(THERE, 0, 400, "a")
+            if settled:
+                asked.leave(THERE.call)
+            asked.ask(THERE if at == 1_000 else HERE, 100, THERE.call)
+            asked.save()
+            return asked.learned.rate or 0.0
+
+        return store.run(look)
+
+    rates = [ask(at, settled=at == 1_020) for at in (1_000, 1_010, 1_020)]
+    assert rates[0] == rates[-1] == 360
 
 
 def test_jobs_get_turns_by_their_weight() -> None:
