@@ -16,6 +16,7 @@ import httpx2
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from activities.runtime.metrics import SPEND
 from engine.connection import task_queue
 from engine.health import Check
 from engine.setup_errors import SetupError
@@ -24,6 +25,8 @@ from engine.waiting_jobs import count_waiting_jobs
 ADDRESS, SECONDS = "LONGHAUL_ALIVE", "LONGHAUL_ALIVE_SECONDS"
 DEFAULT_SECONDS = 60.0
 LEAST_SECONDS = 1.0
+FIRST_SECONDS = 1.0
+"""Before the first beat: a worker polls shortly after it was begun."""
 TIMEOUT_SECONDS = 10.0
 RUNNING = "WorkflowType IN ('Job', 'Project') AND ExecutionStatus = 'Running'"
 
@@ -69,14 +72,17 @@ def _beat_seconds() -> float:
 
 
 async def _keep_sending(client: Client, ready: Check, address: str, seconds: float) -> None:
-    failing = ""
+    failing, told = "", SPEND.total
+    await asyncio.sleep(FIRST_SECONDS)
     async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as http:
         while True:
             problem = await ready()
             if not problem:
+                spent = SPEND.total
                 try:
-                    answer = await http.post(address, json=await _beat(client))
+                    answer = await http.post(address, json=await _beat(client, spent - told))
                     problem = "" if answer.is_success else f"HTTP {answer.status_code}"
+                    told = told if problem else spent
                 except (httpx2.HTTPError, httpx2.InvalidURL, RPCError) as error:
                     problem = type(error).__name__
             if problem and not failing:
@@ -87,11 +93,15 @@ async def _keep_sending(client: Client, ready: Check, address: str, seconds: flo
             await asyncio.sleep(seconds)
 
 
-async def _beat(client: Client) -> dict[str, object]:
-    """Return what runs and what waits, without any content. Raises RPCError."""
+async def _beat(client: Client, spend: float) -> dict[str, object]:
+    """Return what runs, what waits and what this worker spent, without any content.
+
+    Raises RPCError.
+    """
     running = (await client.count_workflows(RUNNING)).count
     try:
         waiting = (await count_waiting_jobs(client)).total()
     except RPCError:
         waiting = 0  # The server lacks the search attributes.
-    return {"task_queue": task_queue(), "running": running, "waiting": waiting}
+    counts = {"running": running, "waiting": waiting, "spend": round(spend, 6)}
+    return {"task_queue": task_queue(), **counts}

@@ -1,8 +1,11 @@
 """Our own counters beside those of Temporal's SDK: model calls and refusals.
 
 The worker counts them in the meter of the SDK's runtime, which exports them with its own
-(`engine.worker_process`); without LONGHAUL_METRICS they are dropped.
+(`engine.worker_process`); without LONGHAUL_METRICS they are dropped. What calls have cost is kept
+for the beats as well.
 """
+
+from dataclasses import dataclass
 
 from temporalio import activity
 
@@ -11,8 +14,19 @@ from protocol.usage import Usage
 MICRO = 1_000_000
 
 
+@dataclass
+class Spend:
+    """What the model calls of this process have cost, in the currency of `prices`."""
+
+    total: float = 0.0
+
+
+SPEND = Spend()
+
+
 def add_model_call_metrics(owner: dict[str, str], model: str, usage: Usage) -> None:
     labels = {**owner, "model": model}
+    SPEND.total += usage.cost
     _add_to_counter("longhaul_model_calls", "Replies of models.", 1, labels)
     for kind, tokens in (
         ("prompt", usage.prompt_tokens),

@@ -62,7 +62,7 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
             assert (answer.status_code, "root" in answer.json()["status"]) == (503, True)
             assert not (tmp_path / "root").exists()
             assert (await http.get(f"http://{health}/healthz")).status_code == 200
-            await _beats_stop(beats)
+            await _beats_stop(beats, _cost(shown))
     finally:
         worker.drain()
         await worker.left()
@@ -85,13 +85,21 @@ async def test_health_metrics_and_logs_of_a_worker_with_a_job(
     assert client_lines
 
 
-async def _beats_stop(service: Receiver) -> None:
+def _cost(shown: str) -> float:
+    """Return what the calls of all jobs have cost, by the metrics."""
+    lines = [line for line in shown.splitlines() if line.startswith("longhaul_cost_micro_total{")]
+    return sum(float(line.split()[-1]) for line in lines) / 1_000_000
+
+
+async def _beats_stop(service: Receiver, cost: float) -> None:
     """Check that a worker that serves no jobs sends no beat, as those before told that it did."""
     await asyncio.sleep(1.5)
     beats = list(service.bodies)
     assert beats
     assert {beat["task_queue"] for beat in beats} == {QUEUE}
     assert any(beat["running"] for beat in beats)
+    # Of the job that was paused a call may be counted as well.
+    assert 0.01 < cost <= sum(beat["spend"] for beat in beats) + 0.001 < 1.5 * cost
     await asyncio.sleep(2.5)
     assert service.bodies == beats
 
@@ -125,7 +133,9 @@ async def _shows(http: httpx2.AsyncClient, metrics: str, count: int) -> None:
 
 
 async def _run_job(client: Client) -> None:
-    start = {"agent": "generalist", "instructions": "Write a guide on tea.", "set": BRIEF}
+    price = {"prompt": 1, "cached": 1, "written": 1, "completion": 1}
+    settings = {**BRIEF, "prices.rehearsal": price}
+    start = {"agent": "generalist", "instructions": "Write a guide on tea.", "set": settings}
     handle: WorkflowHandle[Any, dict[str, Any]] = await client.start_workflow(
         "Job", start, id=QUEUE, task_queue=QUEUE, result_type=dict
     )
