@@ -26,6 +26,9 @@ REPOSITORY = (
     "when the work is done: the system makes the commits, and leaves out new files that its "
     ".gitignore names."
 )
+PRODUCT = (
+    "{folder}/ holds the files of the project, which began as those of {source} at {commit}{ref}."
+)
 TESTED = (
     "Before you began the system ran its tests, in {folder}/ (your commands begin one folder "
     "above). {line}. When you call `job_complete` it runs them on your work: none that passed may "
@@ -96,7 +99,9 @@ def orientation_messages(
     )
     first = _orientation(snapshot, page, traces, offered, restored=restored)
     # Appended here, not by the template, so that custom templates cannot lose it.
-    if part := orientation_repository_part(snapshot.repository):
+    if part := orientation_repository_part(
+        snapshot.repository, in_project=snapshot.link is not None
+    ):
         first = f"{first.rstrip()}\n\n{part}"
     # Small models do otherwise after a line break too many.
     texts = {"system": system.strip(), "user": first.strip()}
@@ -161,12 +166,14 @@ def _short_documents(snapshot: Snapshot, paths: Sequence[str]) -> str:
     return "\n\n".join(shown) if is_short else ""
 
 
-def orientation_repository_part(repository: RepositoryLink | None) -> str:
+def orientation_repository_part(
+    repository: RepositoryLink | None, *, in_project: bool = False
+) -> str:
     if repository is None:
         return ""
     origin, folder = repository.origin, repository.folder
     ref = f" ({origin.start.ref})" if origin.start.ref else ""
-    text = REPOSITORY.format(
+    text = (PRODUCT if in_project else REPOSITORY).format(
         folder=folder, source=origin.source, commit=origin.commit[:12], ref=ref
     )
     if origin.start.subfolder:

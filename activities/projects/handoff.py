@@ -4,6 +4,7 @@ from activities.checkpoints import Root
 from activities.job.done_when import unmet_condition_reason
 from activities.job.remarks import AMENDED
 from activities.job.snapshot import Snapshot
+from activities.projects.agents_md import read_agents_md
 from activities.projects.merge_conflicts import list_marked_passages
 from activities.projects.project_remote import open_linked_remote_project
 from activities.projects.project_repository import ProjectRepository
@@ -141,6 +142,10 @@ def prepare_handoff_workspace(root: Root, snapshot: Snapshot, link: ProjectLink)
     if origin is not None:
         snapshot.borrow_objects(repository.path)
         tree = repository.as_folder(snapshot.files.store, origin.commit).hex()
+        # Jobs before may have written more of it, such as the one that set the project up.
+        handed = repository.get_commit(inputs.commit).tree
+        guidance, _ = read_agents_md(handed, origin.start.subfolder)
+        origin = origin.model_copy(update={"guidance": guidance})
         snapshot.repository = RepositoryLink(
             owner=link.id, folder=link.folder, tree=tree, commit=origin.commit, origin=origin
         )

@@ -40,6 +40,7 @@ def team() -> Team:
             "Draft the menu": lambda instructions: [
                 write("repo/cups/menu.md", "tea\n"),
                 write("repo/a.log", "x"),
+                write("repo/AGENTS.md", "Pour gently.\nSpill nothing.\n"),
             ],
             "Check the menu": lambda instructions: [write("repo/checked.md", "fine\n")],
         },
@@ -65,10 +66,11 @@ async def test_its_jobs_work_upon_the_commit_and_the_branch_keeps_what_they_neve
     assert git(remote, "rev-parse", "menu~2").strip() == tree.head
     changed = git(remote, "diff", "--name-status", tree.head, "menu").split()
     # The submodule beside it stays, and the repository ignores logs.
-    assert changed == ["A", "checked.md", "A", "cups/menu.md"]
+    assert changed == ["M", "AGENTS.md", "A", "checked.md", "A", "cups/menu.md"]
     assert "Wrote what was missing" in git(remote, "log", "-1", "--format=%B", "menu")
-    for opening in model.asked:
-        assert "<agents-md>\n## AGENTS.md\n\nPour gently.\n</agents-md>" in opening
+    for opening, more in zip(model.asked, ("", "Spill nothing.\n"), strict=True):
+        assert f"<agents-md>\n## AGENTS.md\n\nPour gently.\n{more}</agents-md>" in opening
+        assert "repo/ holds the files of the project, which began as those of" in opening
     assert any("Submodules are not fetched" in notice for notice in notices)
     repository = ProjectRepository(project_repository_path(root, handle.id))
     state = str(repository.git.references["refs/heads/state"].target)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from activities.source_repository.repository_fetch import MOST_BYTES, read_agents_md
+from activities.projects.agents_md import MOST_BYTES, read_agents_md
 from tests.activities.source_repository.origins import WorkTree
 
 
