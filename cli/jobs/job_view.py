@@ -167,7 +167,7 @@ async def describe_job(client: Client, job_id: str) -> WorkflowExecutionDescript
 async def find_own_run(client: Client, newest: WorkflowExecution) -> WorkflowExecution:
     """Return the latest run of a job that is no refused start under its id; else the newest.
 
-    A start that was refused, or ended before its first phase, has no state in its memo.
+    A start that was refused, or ended before its first phase, has not begun.
     """
     if newest.status not in UNFINISHED or await _has_begun(newest):
         return newest
@@ -180,7 +180,9 @@ async def find_own_run(client: Client, newest: WorkflowExecution) -> WorkflowExe
 
 
 async def _has_begun(run: WorkflowExecution) -> bool:
-    return bool((await job_memo.read_job_memo(run)).get("state"))
+    memo = await job_memo.read_job_memo(run)
+    # A job that waits before its first phase has a state as well.
+    return bool(memo.get("phase" if run.workflow_type == job_memo.JOB else "state"))
 
 
 async def view_job(

@@ -1,6 +1,7 @@
 """What `show` reads from Temporal's description of a job."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
@@ -10,10 +11,10 @@ from temporalio.api.enums.v1.workflow_pb2 import PENDING_ACTIVITY_STATE_STARTED 
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.converter import DataConverter
 
-from cli.jobs.job_view import retry_delay_text, view_activities_of_job
+from cli.jobs.job_view import find_own_run, retry_delay_text, view_activities_of_job
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -52,3 +53,33 @@ def test_what_a_projects_job_does_and_tries_again_is_named_with_the_job():
     assert retrying == ["tea.brew-1: model_call: attempt 2, The endpoint answered 429"]
     assert (under_way.job, under_way.activity) == ("tea.brew-1", "model_call")
     assert under_way.since == "2026-07-01T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "own"),
+    [
+        # Waited before its first phase until a person cancelled it.
+        ("Job", {"state": "waiting: dependency"}, "second"),
+        ("Job", {"state": "phase 2", "phase": "2 tactical"}, "first"),
+        ("Project", {"state": "1 of 3"}, "first"),
+    ],
+)
+async def test_a_run_that_never_began_hides_no_later_one(
+    kind: str, first: dict[str, str], own: str
+) -> None:
+    def run(name: str, minute: int, memo: dict[str, str]) -> WorkflowExecution:
+        async def read_memo() -> dict[str, str]:
+            return memo
+
+        failed = SimpleNamespace(
+            id="tea", run_id=name, workflow_type=kind, status=WorkflowExecutionStatus.FAILED,
+            start_time=NOW + timedelta(minutes=minute), memo=read_memo,
+        )  # fmt: skip
+        return cast(WorkflowExecution, failed)
+
+    async def list_workflows() -> AsyncIterator[WorkflowExecution]:
+        yield run("first", 0, first)
+
+    client = SimpleNamespace(list_workflows=lambda query, limit: list_workflows())
+    found = await find_own_run(cast(Client, client), run("second", 1, {}))
+    assert found.run_id == own
