@@ -50,7 +50,9 @@ ONCE_MORE = " See first whether what the test before this one found still holds.
 CHANGED = "What the system saw change: {paths}."
 RUN = "What the system ran itself on it for {check}: {outcome}."
 CAUGHT = "Its coder said that it was done when it was not, and the system refused it: {why}"
-TEST_CHANGES = "Tests that were there before were changed; see that none asks for less:\n{changes}"
+TEST_CHANGES = (
+    "Files of tests differ from before; see that no test in them asks for less:\n{changes}"
+)
 UNRESOLVED = "What its coder calls unresolved: {entries}."
 PASSED_WITH = "{report}\nIts tester passed it, and found:\n{findings}"
 MOST_TITLE = 80

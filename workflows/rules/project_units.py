@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from protocol.commit_message import commit_message
+from protocol.commit_message import SUBJECT, commit_message
 from protocol.handoffs import ACCEPTED, YOURS
 from protocol.project_record import ProjectRecord
 from protocol.project_requests import ChildWork
@@ -155,7 +155,12 @@ def unit_merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork)
         statements = [f"Attempt {number}: {text}" for number, text in enumerate(statements, 1)]
     if isinstance(unit, Stage) and title == run.handoff.to_agent:
         title = ""  # its task has no words
-    return commit_message("\n\n".join(filter(None, [as_sentence(title), *statements])), trailers)
+    subject, parts = said.partition("\n")[0], [as_sentence(title), *statements]
+    if isinstance(unit, Feature) and 0 < len(subject) <= SUBJECT:
+        # A description is rarely short enough.
+        told = [] if said == subject and not earlier else statements
+        parts = [as_sentence(subject), as_sentence(title), *told]
+    return commit_message("\n\n".join(filter(None, parts)), trailers)
 
 
 def is_unit_conflict(findings: Sequence[str]) -> bool:
