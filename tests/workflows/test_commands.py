@@ -186,7 +186,7 @@ async def test_a_job_does_not_end_on_output_that_no_reply_has_read(
     assert (result["status"], result["phases"]) == ("completed", 1)
     told = [str(each["content"]) for each in model.requests[2]["messages"]]
     assert any("1 failed\ndiffstat" in each for each in told)
-    assert "no reply has read yet what run_command" in told[-2]
+    assert "written before run_command printed what you can read now" in told[-2]
 
 
 async def test_a_list_with_commands_is_completed_where_it_is_worked_on(

@@ -113,7 +113,7 @@ async def test_what_is_unmet_is_sent_back_and_accepted_once_it_is_mended(
     assert "S1" not in refusal
     # This helps people too: after too many refusals the job waits for one.
     assert LACKING in status["notices"][-2]
-    assert status["notices"][-1] == "the review accepted the work and adds: No sugar."
+    assert status["notices"][-1] == "the review sent nothing back, and adds: No sugar."
     task = reviewer.requests[1]["messages"][-1]["content"]
     assert f"you found before: unmet. {LACKING}" in task
     assert "Tea was made." not in task

@@ -118,7 +118,7 @@ class Completion:
         job.review = review.model_copy(update={"calls": number, "context": reply.context})
         job.review.verdict, job.review.findings = reply.verdict, reply.findings
         if reply.verdict == "accepted" and reply.findings:
-            self._inbox.notice(f"the review accepted the work and adds: {reply.findings}")
+            self._inbox.notice(f"the review sent nothing back, and adds: {reply.findings}")
 
     async def _has_stored_traces(self) -> bool:
         """Store pending traces and return whether all are stored; if not, the job waits for it."""

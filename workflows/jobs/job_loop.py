@@ -212,7 +212,7 @@ class JobLoop:
         elif is_last_todo and job.failed_command:
             await calls.hold_back_call(call, route, job.failed_command)
         elif call.tool == "job_complete" and skipped_calls.unread_command(job):
-            await calls.hold_back_call(call, route, skipped_calls.UNREAD)
+            await calls.skip_call(call, route, skipped_calls.UNREAD)
         elif calls.park_without_room(reservations.TOOL_CALL):
             return
         elif call.tool == DELEGATE:

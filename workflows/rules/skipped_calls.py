@@ -7,8 +7,11 @@ from protocol.short_text import first_few, one_line
 COUNTED = ("todo_complete", "job_complete")
 """Calls that are held back if an earlier call of the same reply failed."""
 HELD_BACK = "Not counted yet: {failed}. See to that, then call {tool} again."
+UNREAD = (
+    "Not counted yet: your reply was written before run_command printed what you can read now. "
+    "Call job_complete again if nothing in it speaks against it."
+)
 ENDED_LATER = "Not needed: a later call of the same reply completes this todo."
-UNREAD = "no reply has read yet what run_command before it printed"
 MAX_WHY = 120
 """Most characters of why a call failed."""
 MAX_NAMED = 8
