@@ -24,7 +24,7 @@ def files(
         bool, typer.Option("--state", help="For a project: its own files instead of the product.")
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="List the system's own files too, such as tools/.")
+        bool, typer.Option("--all", help="List the system's own files and caches too.")
     ] = False,
     json: Json = False,
 ) -> int:
@@ -49,19 +49,34 @@ def files(
         rows = [{"path": entry.path, "kind": entry.kind, "bytes": entry.size} for entry in content]
         print_json({"commit": commit, "files": rows})
     else:
-        _print_file_list(content, every=every or bool(path))
+        shown = content
+        if not (every or path):
+            caches = checkpoint_reader.volatile_paths_at_checkpoint(store, commit)
+            shown = _results_and_work(content, caches)
+        _print_file_list(shown, left_out=len(content) - len(shown))
     return OK
 
 
-def _print_file_list(entries: list[FileEntry], *, every: bool) -> None:
-    """Print the entries, results first, and how many files of the system are left out."""
+def _results_and_work(entries: list[FileEntry], caches: list[str]) -> list[FileEntry]:
+    """Return the entries without files of the system and what commands leave behind."""
+    from activities.checkpoints.volatile_paths import volatile_matcher  # noqa: PLC0415
     from activities.toolkit.path_ownership import is_system_path  # noqa: PLC0415 - takes a second
 
-    listed = [entry for entry in entries if every or not is_system_path(entry.path)]
+    is_cache = volatile_matcher(caches)
+    return [
+        entry
+        for entry in entries
+        if not is_system_path(entry.path)
+        and (entry.path.startswith("output/") or not is_cache(entry.path))
+    ]
+
+
+def _print_file_list(listed: list[FileEntry], *, left_out: int) -> None:
+    """Print the entries, results first."""
     for entry in sorted(listed, key=lambda entry: not entry.path.startswith("output/")):
         print_result(f"{entry.size:>10,}  {entry.path}{'/' if entry.kind == 'folder' else ''}")
-    if len(listed) < len(entries):
-        print_note(f"{count_noun(len(entries) - len(listed), 'file')} of the system: --all")
+    if left_out:
+        print_note(f"{count_noun(left_out, 'file')} of the system and of caches: --all")
 
 
 def _print_file_content(content: bytes, path: str, commit: str, *, json: bool) -> None:

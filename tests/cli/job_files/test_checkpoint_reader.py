@@ -159,6 +159,7 @@ def stored_job(engine, workspaces):
     first = snapshot.save("phase 1 · start", 1_700_000_000)
     snapshot.files = snapshot.files.write("notes/a.md", b"after\n").write("plan.md", b"# Plan\n")
     snapshot.files = snapshot.files.write("tools/a.md", b"a").write("output/z.md", b"zz")
+    snapshot.files = snapshot.files.write("repo/__pycache__/a.pyc", b"a")
     second = snapshot.save("phase 1 · todo 1 · write_file notes/a.md", 1_700_000_060)
     known = {"checkpoint": second, "checkpoints": [{"phase": 1, "id": first}]}
     return engine.job(job, set=known)
@@ -191,8 +192,8 @@ def test_show_has_the_tree_of_the_checkpoint(engine, stored_job, starter):
     store = checkpoint_reader.open_checkpoints_for_reading(stored_job)
     details = json.loads(starter("show", stored_job, "--json").out)
     assert details["checkpoint"] == engine.status(stored_job)["checkpoint"]
-    assert details["tree"] == store.tree_id(details["checkpoint"])
     snapshot = Snapshot.load(store, details["checkpoint"])
+    assert details["tree"] == snapshot.comparable_tree
     snapshot.files = snapshot.files.write("notes/run.log", b"at 12:01\n")
     later = snapshot.save("phase 1 · todo 1 · run_command", 1_700_000_120)
     assert store.tree_id(later) != details["tree"]
@@ -208,7 +209,8 @@ def test_the_tree_of_a_closed_job_is_that_of_its_result_or_of_its_tag(engine, st
         engine.status(stored_job)["checkpoint"],
     )
     store.tag("cancelled", newest)
-    assert checkpoint_fields(stored_job, status="cancelled") == (newest, store.tree_id(newest))
+    tree = Snapshot.load(store, newest).comparable_tree
+    assert checkpoint_fields(stored_job, status="cancelled") == (newest, tree)
 
 
 def test_a_tree_that_is_not_here_is_told_as_none(engine, stored_job, starter):
@@ -222,7 +224,7 @@ def test_files_lists_and_prints_any_checkpoint(stored_job, starter):
     listing = starter("files", stored_job)
     listed = listing.out.split()
     assert listed == ["2", "output/z.md", "6", "notes/a.md", "7", "plan.md"]
-    assert "1 file of the system: --all" in listing.err
+    assert "2 files of the system and of caches: --all" in listing.err
     assert "tools/a.md" in starter("files", stored_job, "--all").out
     assert starter("files", stored_job, "--at", "1").out.split() == ["7", "notes/a.md"]
     assert "notes/a.md" in starter("files", stored_job, "notes").out
