@@ -53,9 +53,11 @@ class SeenWork(Data):
         if command:
             self.commands = _newest([*self.commands, command])
 
-    def add_look(self, name: str) -> None:
+    def add_look(self, name: str, command: str = "") -> None:
         self.looks += 1
         self.looked = _newest([*self.looked, name])
+        if command:
+            self.commands = _newest([*self.commands, command])
 
 
 class Evidence(Data):

@@ -134,11 +134,17 @@ class JobState(Data):
     def _todo_evidence(self, todo: Todo, commit: str, held: str) -> Evidence | None:
         """What was seen for the current todo; None if that covers no item."""
         seen, phase = self.seen, self.phase.number
-        if seen.calls or held:
+        # Before any work a condition holds by what was there at the beginning.
+        has_worked = self.phase_seen.calls or any(
+            i.evidence and i.evidence.calls for i in self.scope
+        )
+        if seen.calls or (held and has_worked):
             kind: EvidenceKind = "work" if seen.calls else "check"
             evidence = Evidence.of(kind, phase, seen, commit)
             evidence.checks = [*evidence.checks, *([f"{held}{HELD}"] if held else [])]
         else:
+            if held:
+                seen.add_look(held)
             return self._look_evidence(seen, [todo], commit)
         evidence.todo = todo.id
         return evidence
@@ -325,7 +331,9 @@ CHECKPOINT_ONLY = list(JobState.model_fields)[list(JobState.model_fields).index(
 
 
 def _names_look(notes: str, name: str) -> bool:
-    shown = {name, name.rpartition("/")[2]} - {""}
+    """Return whether notes name a look: its path or the end of it, or a word of its command."""
+    words = [word for word in name.split() if len(word) > 2 and not word.startswith("-")]
+    shown = {name, *words, *(word.rpartition("/")[2] for word in words)} - {""}
     return any(
         re.search(rf"(?<!\w){re.escape(each)}(?!\w)", notes, re.IGNORECASE) for each in shown
     )

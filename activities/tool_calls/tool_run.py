@@ -50,6 +50,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import DependencyUnavailable, ToolError, Unfinished
 from activities.toolkit.tool_offer import deferred_tool_advice
 from activities.tools.delegate_tool import CONVERSATION, delegate_call_answer
+from config.schema.shell import ShellConfig
 from protocol.errors import Invalid, Refusal
 from protocol.evidence import MOST_SEEN
 from protocol.job_state import JobState
@@ -154,7 +155,7 @@ def _record_outcome(
         entry,
         entry.load_arguments(raw),
         changes,
-        snapshot.config.shell.volatile,
+        snapshot.config.shell,
         failed_command=bool(outcome.command_failure),
     )
     paths = [change.path for change in changes]
@@ -313,7 +314,7 @@ LOOKING_PROGRAMS = frozenset(
         *("tail", "test", "tree", "true", "type", "uname", "uniq", "wc", "which", "whoami", ":"),
     )
 )
-"""Programs that change nothing: a command of these alone is a look, unless it changed a file."""
+"""Programs that change nothing, also where a command reaches more than the workspace."""
 COMMAND_CHARACTERS = 80
 
 
@@ -322,11 +323,14 @@ def note_seen_work(
     entry: Tool,
     arguments: dict[str, Any],
     changes: Sequence[Change],
-    volatile: Sequence[str],
+    shell: ShellConfig,
     *,
     failed_command: bool,
 ) -> None:
-    """Record what a call that ran did, for the current todo and for its phase, without caches."""
+    """Record what a call that ran did, for the current todo and for its phase, without caches.
+
+    A command in the sandbox that changed no file is a look, whatever its program is.
+    """
     if entry.group in RHYTHM:
         return
     paths = [replace_surrogates(change.path) for change in changes]
@@ -336,9 +340,11 @@ def note_seen_work(
     ran = "" if failed_command else f"{command}: exit code 0" if command else entry.name
     has_effect = entry.has_effect
     if entry.group == "shell":
-        has_effect = not failed_command and not _only_looks(str(arguments.get("command", "")))
+        is_confined = shell.sandbox == "bubblewrap" and not shell.network
+        acts = bool(files) if is_confined else not _only_looks(str(arguments.get("command", "")))
+        has_effect = acts and not failed_command
     if files or has_effect:
-        is_volatile = volatile_matcher(volatile)
+        is_volatile = volatile_matcher(shell.volatile)
         named = [path for path in files if not is_volatile(path)]
         for seen in (state.seen, state.phase_seen):
             seen.add_work(named, ran if has_effect else "", gone)
@@ -348,7 +354,7 @@ def note_seen_work(
     )
     kept = [path for path in paths if path.startswith("notes/")]
     for seen in (state.seen, state.phase_seen):
-        seen.add_look(replace_surrogates(looked))
+        seen.add_look(replace_surrogates(looked), ran if command else "")
         seen.kept = list(dict.fromkeys([*seen.kept, *kept]))[-MOST_SEEN:]
 
 

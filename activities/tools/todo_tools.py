@@ -242,8 +242,8 @@ def job_complete(
         list[Annotated[str, Field(max_length=2000)]] | None,
         Field(
             max_length=200,
-            description="What is left open: an entry for each open scope item (by id) and each "
-            "open phase (by number), with the reason.",
+            description="What is left undone: an entry for each scope item (by id) and each phase "
+            "(by number) whose work is not done, with the reason.",
         ),
         AfterValidator(_check_unresolved_size),
     ] = None,

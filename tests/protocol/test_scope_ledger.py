@@ -89,6 +89,13 @@ def test_a_todo_completes_what_it_names_once_no_open_todo_covers_it() -> None:
         (LOOK, "tea.md says that it is green.", "completed", "look"),
         (LOOK, "Read documents/tea.md: nothing amiss.", "completed", "look"),
         (LOOK, "Read otea.md.", "open", None),
+        (
+            SeenWork(looks=1, looked=["npx eslint ."]),
+            "eslint has nothing to say.",
+            "completed",
+            "look",
+        ),
+        (SeenWork(looks=1, looked=["npx eslint ."]), "Nothing to say.", "open", None),
         (WORK, "", "completed", "work"),
         (SeenWork(calls=1, commands=["make: exit code 0"]), "", "completed", "work"),
     ],
@@ -105,11 +112,21 @@ def test_an_item_is_completed_by_what_was_seen(
     assert job.seen == SeenWork()
 
 
-def test_a_condition_that_held_is_seen_work() -> None:
+def test_a_condition_that_held_is_seen_work_once_there_was_any() -> None:
     job = state(todo(1, "S1"), items=scope_from_texts(["tea"]))
+    job.phase_seen = WORK
     job.complete_todo(1, held="output/tea.md exists")
     assert job.scope[0].evidence is not None
+    assert job.scope[0].evidence.kind == "check"
     assert job.scope[0].evidence.checks == ["output/tea.md exists: held"]
+
+
+@pytest.mark.parametrize(("notes", "kind"), [("Done.", None), ("plan.md is there.", "look")])
+def test_a_condition_that_held_before_any_work_is_a_look(notes: str, kind: str | None) -> None:
+    job = state(todo(1, "S1"), items=scope_from_texts(["tea"]))
+    job.complete_todo(1, notes, held="plan.md exists")
+    evidence = job.scope[0].evidence
+    assert (evidence.kind if evidence else None) == kind
 
 
 def test_what_does_not_hold_leaves_the_item_open() -> None:
