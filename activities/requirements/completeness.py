@@ -74,6 +74,17 @@ class DocumentDecisions(Data):
             return 1.0
         return self.missed / max(1, self.rounds[-1].population)
 
+    def is_outgrown(self, untouched: Sequence[tuple[int, str]], limit: float) -> bool:
+        """Whether many more sentences are left out now than when the last sample was drawn.
+
+        One more is not, nor the share that may be missed.
+        """
+        if not self.rounds:
+            return False
+        last = self.rounds[-1]
+        drawn = {(each.page, each.text) for each in last.drawn}
+        return len(drawn.union(untouched)) > last.population * (1 + limit) + 1
+
     @property
     def missed(self) -> int:
         """How many requirements the last sample leaves possible at most."""
@@ -97,7 +108,7 @@ class DocumentDecisions(Data):
             found: Number of requirements that are found, if that counts as well. A sample larger
                 than `MAX_SAMPLE` is not drawn for its sake.
         """
-        new = not self.rounds or bool(self.rounds[-1].hits)
+        new = not self.rounds or bool(self.rounds[-1].hits) or self.is_outgrown(untouched, limit)
         if not new and self.rounds[-1].unread:
             return 0
         if new and not untouched:

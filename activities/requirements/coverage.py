@@ -1,26 +1,31 @@
 """Whether the requirements of a workspace cover its documents, and what "complete" rests on.
 
 Three things are counted for each document: its own numbers, where it numbers its requirements; its
-binding sentences; and a sample of the sentences that nothing cites. All is found anew in the
-text, since agents may edit the list of candidates.
+binding sentences; and a sample of the sentences that nothing cites. A sentence is cited by a
+requirement that quotes it and says it. All is found anew in the text, since agents may edit the
+list of candidates.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
-from activities.documents.quotes import FoldedPage, Span
 from activities.requirements.completeness import DocumentDecisions
 from activities.requirements.document_view import LEAST_WORDS, DocumentView, sentence_as_candidate
+from activities.requirements.quoted_sentences import (
+    Quotes,
+    Touch,
+    carried_ids,
+    cited_candidates,
+    quotes_by_page,
+    touched_passages,
+)
 from activities.requirements.requirement import Requirement, normalized_words
 from activities.requirements.set_aside_rules import Passage, SetAsideRule
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate
+from activities.requirements.text.carried import repeats_sentence, shares_content
 from activities.requirements.text.numbering import NumberClass, NumberedEntry
 from activities.requirements.text.sentences import cut_sentence
 from activities.requirements.versions import KeptRequirement
-
-Quotes = Mapping[tuple[str, int], Sequence[str]]
-"""Quotes by document and page."""
-_PageSpan = tuple[int, Span]
 
 
 @dataclass(frozen=True)
@@ -42,23 +47,29 @@ class DocumentCoverage:
     cited: int
     set_aside: int
     uncovered: list[Candidate]
+    unsaid: int
+    """Number of these that requirements quote, without saying them."""
     numbers: list[NumberCoverage]
     undecided: list[NumberClass]
     decisions: DocumentDecisions
     limit: float
     """Share of untouched sentences that may be missed."""
     out_of_scope: bool
+    """Set aside as a whole, with nothing of it cited."""
+    has_requirements: bool
     untouched: int
-    """Number of sentences that nothing cites, as long as no sample was drawn; else 0."""
+    """Number of sentences that nothing cites and nobody has read."""
+    is_outgrown: bool
+    """Whether many more sentences are left out than when the sample was drawn."""
 
     @property
     def sample_fault(self) -> str:
         """Why the sample does not show the document to be complete; empty if it does."""
         rounds = self.decisions.rounds
         if self.out_of_scope:
-            return ""
+            return "set aside as a whole, and no requirement is from it"
         if not rounds and not self.untouched:
-            return ""
+            return self._nothing_found
         if not rounds:
             return (
                 "no sample was drawn of the sentences that nothing cites; "
@@ -68,9 +79,18 @@ class DocumentCoverage:
             return f"{len(rounds[-1].unread):,} sampled sentences wait for judge_sample"
         if rounds[-1].hits:
             return "the last sample showed requirements; collect_requirements draws anew"
+        if self.is_outgrown:
+            return (
+                "more was set aside, or is no longer cited, since the sample was drawn; "
+                "collect_requirements draws anew"
+            )
         if self.decisions.bound > self.limit:
             return f"{self.sample}, and {_percent(self.limit)} may be missed"
-        return ""
+        return self._nothing_found
+
+    @property
+    def _nothing_found(self) -> str:
+        return "" if self.found_count else "no requirement is from it"
 
     @property
     def sample(self) -> str:
@@ -94,22 +114,24 @@ class DocumentCoverage:
             return f"all {read:,} sentences that nothing cites were read: none is a requirement"
         if last.hits:
             return f"{of}, {len(last.hits):,} of them requirements"
-        recall = self.found_count / max(1, self.found_count + self.decisions.missed)
+        recall = int(100 * self.found_count / max(1, self.found_count + self.decisions.missed))
+        found = f", so at least {recall} % of them are found" if recall else ""
         return (
-            f"{of}: at most {_percent(self.decisions.bound)} are requirements, so at least "
-            f"{int(recall * 100)} % of them are found (confidence 95 %)"
+            f"{of}: at most {_percent(self.decisions.bound)} are requirements{found} "
+            "(confidence 95 %)"
         )
 
     @property
     def found_count(self) -> int:
         """How many passages with requirements are cited."""
-        return max(self.cited, sum(each.cited for each in self.numbers))
+        numbers = sum(each.cited for each in self.numbers)
+        return max(self.cited, numbers, int(self.has_requirements))
 
     @property
     def statement(self) -> str:
         """What is complete and on which ground, as a sentence without its full stop."""
         if self.out_of_scope:
-            return f"{self.path}: set aside as a whole"
+            return f"{self.path}: {self.sample_fault}"
         parts = [
             f"numbers {each.cited + each.set_aside:,} of {len(each.numbers.entries):,} "
             f"({each.numbers.name}; {each.cited:,} cited, {each.set_aside:,} set aside)"
@@ -120,6 +142,7 @@ class DocumentCoverage:
             f"({self.cited:,} cited, {self.set_aside:,} set aside)"
         )
         parts.append(self.sample)
+        parts += [self._nothing_found] if self._nothing_found else []
         open_ = bool(self.uncovered or self.undecided or self.sample_fault) or any(
             each.open for each in self.numbers
         )
@@ -153,6 +176,13 @@ class Coverage:
         return [(each.path, sentence) for each in self.documents for sentence in each.uncovered]
 
     @property
+    def unsaid(self) -> str:
+        """How many uncovered sentences are quoted all the same, as a sentence, or empty."""
+        count = sum(each.unsaid for each in self.documents)
+        said = f"{count:,} of them stand in quotes of requirements that do not say them"
+        return f"{said}: give each a requirement of its own." if count else ""
+
+    @property
     def open_entries(self) -> list[tuple[str, NumberedEntry]]:
         """Document and entry of each number that is neither cited nor set aside."""
         return [
@@ -169,6 +199,7 @@ def measure_coverage(
     rules: Sequence[SetAsideRule],
 ) -> Coverage:
     """Compare citations and rules with the text of the documents."""
+    requirements = list(requirements)
     quotes = quotes_by_page(requirements)
     aside: dict[int, int] = {}
     documents = []
@@ -186,15 +217,17 @@ def measure_coverage(
     for view in views:
         candidates = view.candidates
         refuted = refuted_rules(view, rules)
-        cited, reached = _cited_candidates(view, quotes)
+        cited, reached = cited_candidates(view, quotes)
         binding = [each for each in candidates if each.binds]
         weaker += sum(not each.binds and each.id not in reached for each in candidates)
         uncited = [each for each in binding if each.id not in cited]
         uncovered = [each for each in uncited if not rule_for(view.path, each)]
         decided = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
-        out_of_scope = any(
+        has_requirements = any(document == view.path for document, _ in quotes)
+        out_of_scope = not has_requirements and any(
             rule.document == view.path and rule.takes_whole_document for rule in rules
         )
+        untouched = untouched_sentences(view, requirements, rules)
         documents.append(
             DocumentCoverage(
                 path=view.path,
@@ -202,6 +235,7 @@ def measure_coverage(
                 cited=len(binding) - len(uncited),
                 set_aside=len(uncited) - len(uncovered),
                 uncovered=uncovered,
+                unsaid=sum(each.id in reached for each in uncovered),
                 numbers=[
                     _cover_numbers(view, each, quotes, rule_for) for each, yes in decided if yes
                 ],
@@ -209,9 +243,9 @@ def measure_coverage(
                 decisions=view.decisions,
                 limit=view.settings.may_be_missed,
                 out_of_scope=out_of_scope,
-                untouched=0
-                if view.decisions.rounds
-                else len(untouched_sentences(view, quotes, rules)),
+                has_requirements=has_requirements,
+                untouched=len(untouched),
+                is_outgrown=view.decisions.is_outgrown(untouched, view.settings.may_be_missed),
             )
         )
     return Coverage(documents, aside, weaker)
@@ -226,57 +260,46 @@ def refuted_rules(view: DocumentView, rules: Sequence[SetAsideRule]) -> set[int]
     wrong = {
         normalized_words(rule.reason)
         for rule in rules
-        if not rule.takes_places and any(rule.sets_aside(view.path, each) for each in shown)
+        if any(rule.sets_aside(view.path, each) for each in shown)
     }
-    return {
-        number
-        for number, rule in enumerate(rules)
-        if not rule.takes_places and normalized_words(rule.reason) in wrong
-    }
+    return {number for number, rule in enumerate(rules) if normalized_words(rule.reason) in wrong}
 
 
 def covered_candidates(
     view: DocumentView, requirements: Iterable[Requirement | KeptRequirement]
 ) -> set[str]:
     """Return the ids of the candidates that these requirements cite."""
-    return _cited_candidates(view, quotes_by_page(requirements))[0]
-
-
-def _cited_candidates(view: DocumentView, quotes: Quotes) -> tuple[set[str], set[str]]:
-    """Return the ids of the candidates that are cited, and of those that a quote touches.
-
-    A sentence that introduces a list is cited once one of its items is.
-    """
-    candidates = view.candidates
-    touched = _touched_passages(view, [(each.page, each.text) for each in candidates], quotes)
-    reached = {each.id for each, at in zip(candidates, touched, strict=True) if at}
-    lead_of = {each.id: each.lead for each in candidates}
-    cited = set(reached)
-    for id in reached:
-        lead = lead_of.get(id)
-        while lead and lead not in cited:
-            cited.add(lead)
-            lead = lead_of.get(lead)
-    return cited, reached
+    return cited_candidates(view, quotes_by_page(requirements))[0]
 
 
 def untouched_sentences(
-    view: DocumentView, quotes: Quotes, rules: Sequence[SetAsideRule]
+    view: DocumentView,
+    requirements: Iterable[Requirement | KeptRequirement],
+    rules: Sequence[SetAsideRule],
 ) -> list[tuple[int, str]]:
     """Return page and text of each sentence that nothing cites, and that binds by no word.
 
-    Binding ones are among them if a rule sets several aside by their words: what is done in bulk is
-    judged by a sample.
+    Binding ones are among them if rules set several aside, unless the requirement that covers
+    them repeats them: what is left out is judged by a sample, whatever it was left out by.
     """
-    candidates = view.candidates
-    by_reason: dict[str, set[str]] = {}
-    for rule in rules:
-        if not (rule.takes_places or rule.covered_by):
-            aside = {each.id for each in candidates if rule.sets_aside(view.path, each)}
-            by_reason.setdefault(normalized_words(rule.reason), set()).update(aside)
-    in_bulk = {id for aside in by_reason.values() if len(aside) > 1 for id in aside}
+    requirements = list(requirements)
+    quotes = quotes_by_page(requirements)
+    said = {each.id: each.text for each in requirements if isinstance(each, Requirement)}
+    cited, _ = cited_candidates(view, quotes)
+    aside = [
+        each
+        for each in view.candidates
+        if each.binds
+        and each.id not in cited
+        and any(
+            rule.sets_aside(view.path, each)
+            and not repeats_sentence(said.get(rule.covered_by or "", ""), each)
+            for rule in rules
+        )
+    ]
+    left_out = {each.id for each in aside} if len(aside) > 1 else set[str]()
     binding = {
-        (each.page, each.text) for each in candidates if each.binds and each.id not in in_bulk
+        (each.page, each.text) for each in view.candidates if each.binds and each.id not in left_out
     }
     read = {
         (each.page, each.text)
@@ -284,31 +307,29 @@ def untouched_sentences(
         for each in each_round.drawn
         if each.is_requirement is False
     }
-    places = [rule for rule in rules if rule.takes_places]
-    sentences = [
-        each
+    sentences = {
+        (each.page, each.text): each
         for each in view.statements.in_order
         if not each.is_heading
         and len(each.text.split()) >= LEAST_WORDS
         and any(map(str.isalpha, each.text))
         and (each.page, cut_sentence(each.text, MAX_TEXT)) not in binding
         and (each.page, each.text) not in read
-        and not any(
-            rule.sets_aside(view.path, sentence_as_candidate(0, each, each.text, "sampled"))
-            for rule in places
+    }
+    touched = [
+        (sentence_as_candidate(number, sentence, sentence.text, "sampled"), touches)
+        for number, (sentence, touches) in enumerate(
+            zip(
+                sentences.values(),
+                touched_passages(view, list(sentences), quotes),
+                strict=True,
+            )
         )
+        if touches
     ]
-    once = list(dict.fromkeys((each.page, each.text) for each in sentences))
-    return [
-        each for each, at in zip(once, _touched_passages(view, once, quotes), strict=True) if not at
-    ]
-
-
-def quotes_by_page(requirements: Iterable[Requirement | KeptRequirement]) -> Quotes:
-    quotes: dict[tuple[str, int], list[str]] = {}
-    for citation in (each for requirement in requirements for each in requirement.citations):
-        quotes.setdefault((citation.document, citation.page), []).append(citation.quote)
-    return quotes
+    carried = carried_ids(view, touched, quotes)
+    said_too = {(each.page, each.text) for each, _ in touched if each.id in carried}
+    return [each for each in sentences if each not in said_too]
 
 
 def _cover_numbers(
@@ -319,39 +340,20 @@ def _cover_numbers(
 ) -> NumberCoverage:
     """Count the entries that are cited; of several in one quote only the first one is."""
     passages = [(entry.page, text) for entry in numbers.entries for text in entry.passages]
-    owners = [entry.id for entry in numbers.entries for _ in entry.passages]
-    touched = _touched_passages(view, passages, quotes)
-    first_of: dict[_PageSpan, str] = {}
-    for owner, spans in zip(owners, touched, strict=True):
-        for span in spans:
-            first_of.setdefault(span, owner)
-    cited = set(first_of.values())
+    owners = [entry for entry in numbers.entries for _ in entry.passages]
+    touched = touched_passages(view, passages, quotes)
+    first_of: dict[Touch, NumberedEntry] = {}
+    for owner, touches in zip(owners, touched, strict=True):
+        for touch in touches:
+            first_of.setdefault(touch, owner)
+    cited = {
+        owner.id
+        for touch, owner in first_of.items()
+        for statement in quotes[view.path, touch.page][touch.quote]
+        if shares_content(statement, " ".join([owner.id, *owner.passages, owner.rest]))
+    }
     uncited = [entry for entry in numbers.entries if entry.id not in cited]
     open_ = [entry for entry in uncited if not sets_aside(view.path, entry)]
     return NumberCoverage(
         numbers, len(numbers.entries) - len(uncited), len(uncited) - len(open_), open_
     )
-
-
-def _touched_passages(
-    view: DocumentView, passages: Sequence[tuple[int, str]], quotes: Quotes
-) -> list[list[_PageSpan]]:
-    """Return for each passage the quotes that touch it."""
-    by_page: dict[int, list[int]] = {}
-    for place, (number, _) in enumerate(passages):
-        by_page.setdefault(number, []).append(place)
-    touched: list[list[_PageSpan]] = [[] for _ in passages]
-    for page in view.pages:
-        page_quotes = quotes.get((view.path, page.number))
-        if not page_quotes or page.number not in by_page:
-            continue
-        folded = FoldedPage(page.text)
-        spans = [span for quote in set(page_quotes) for span in folded.find_spans(quote)]
-        for place in by_page[page.number]:
-            own_spans = folded.find_spans(passages[place][1])
-            touched[place] = [
-                (page.number, span)
-                for span in spans
-                if any(each.touches(span) for each in own_spans)
-            ]
-    return touched

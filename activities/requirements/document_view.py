@@ -79,23 +79,34 @@ class DocumentView:
         A catalogue has more entries that are requirements than binding sentences outside of them.
         What stands in the row of an entry, in a column that explains it, is no such sentence.
         """
-        entries = {
+        entries = self._entries
+        outside = [
+            each
+            for each in self._all_candidates
+            if each.form != "sampled" and not self.is_in_entry(each.page, each.text)
+        ]
+        binding = sum(each.binds and each.number not in entries for each in outside)
+        return {each.id for each in outside} if binding < len(entries) else set()
+
+    def is_in_entry(self, page: int, text: str) -> bool:
+        """Whether it stands in an entry that is a requirement by its number."""
+        return any(text in passage for passage in self._entry_words.get(page, []))
+
+    @cached_property
+    def _entry_words(self) -> dict[int, list[str]]:
+        words: dict[int, list[str]] = {}
+        for entry in self._entries.values():
+            words.setdefault(entry.page, []).extend(entry.passages)
+        return words
+
+    @property
+    def _entries(self) -> dict[str, NumberedEntry]:
+        return {
             entry.id: entry
             for numbers in self.statements.number_classes
             if self.are_requirements(numbers)
             for entry in numbers.entries
         }
-        words: dict[int, list[str]] = {}
-        for entry in entries.values():
-            words.setdefault(entry.page, []).extend(entry.passages)
-        outside = [
-            each
-            for each in self._all_candidates
-            if each.form != "sampled"
-            and not any(each.text in passage for passage in words.get(each.page, []))
-        ]
-        binding = sum(each.binds and each.number not in entries for each in outside)
-        return {each.id for each in outside} if binding < len(entries) else set()
 
     @property
     def alarm(self) -> str:

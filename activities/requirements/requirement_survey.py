@@ -125,7 +125,7 @@ def open_coverage_lines(now: RequirementSurvey) -> list[str]:
     if uncovered := coverage.uncovered:
         lines.append(
             f"{len(uncovered):,} of {coverage.total:,} sentences that bind are neither cited nor "
-            "set aside."
+            f"set aside. {coverage.unsaid}".rstrip()
         )
         named = "; ".join(
             f"{path} {each.id} p.{each.page}: {one_line(each.text, 100)}"

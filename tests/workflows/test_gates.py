@@ -303,7 +303,7 @@ def test_a_planning_phase_is_sent_to_hand_over_a_list_for_what_is_not_covered() 
 
 def test_of_what_was_read_badly_somebody_has_to_say_so() -> None:
     refusal = refused(covered(), GateFacts(plan_phases=2, badly_read=["documents/a.pdf: a scan"]))
-    assert "not read or searched as it is: documents/a.pdf: a scan. Say in `unresolved`" in refusal
+    assert "that no requirement is from: documents/a.pdf: a scan. Say in `unresolved`" in refusal
 
 
 def test_completion_passes() -> None:

@@ -226,7 +226,8 @@ def _delivery_problems(facts: GateFacts, kind: PhaseKind) -> list[str]:
         )
     if facts.badly_read:
         problems.append(
-            f"Nothing is complete of a document that was not read or searched as it is: "
+            "Nothing is complete of a document that was not read or searched as it is, or that no "
+            "requirement is from: "
             f"{'; '.join(facts.badly_read)}. Say in `unresolved`, by its path, what that leaves "
             "open, then call job_complete again."
         )

@@ -71,7 +71,8 @@ def set_sentences_aside(
     """Set sentences of a document aside that need no requirement, by rule and with a reason.
 
     They are those for which all holds that is given; with nothing given, the whole document is out
-    of scope. Each rule stands in the results. A sentence that is cited counts as cited.
+    of scope: name it in `unresolved`. Each rule stands in the results, and the sample has some of
+    what the rules set aside. A sentence that is cited counts as cited.
     """
     path = canonical_document_path(context.files, path)
     if covered_by and covered_by not in requirement_files.list_requirement_files(context.files):
@@ -228,6 +229,7 @@ def _coverage_lines(now: RequirementSurvey) -> list[str]:
             f"Not covered: {len(coverage.uncovered):,} of {coverage.total:,} binding sentences are "
             f"neither cited nor set aside. All of them, in {UNCOVERED}:",
             *shorten_list([uncovered_candidate_line(*each) for each in coverage.uncovered]),
+            *([coverage.unsaid] if coverage.unsaid else []),
         ]
     elif not coverage.open_entries:
         aside = sum(each.set_aside for each in coverage.documents)

@@ -31,6 +31,7 @@ from activities.requirements.text.candidate_sentences import (
     Force,
     candidate_binding_force,
 )
+from activities.requirements.text.carried import shares_content
 from activities.requirements.text.meaning import statement_faults
 from activities.requirements.text.statements import lead_ins_of_passage
 from activities.stores.outbox import OutboxWriter
@@ -212,7 +213,10 @@ def _check_statement(
             pages = workspace_documents.read_workspace_pages(context, each.document)
             passages += lead_ins_of_passage(pages, each.page, each.quote)
             _check_quote_says_enough(pages, each.quote)
-    if faults := statement_faults(text, force, " \n".join(passages), " ".join(around)):
+    faults = statement_faults(text, force, " \n".join(passages), " ".join(around))
+    if not shares_content(text, " \n".join([*passages, *around])):
+        faults.append("nothing of what they say")
+    if faults:
         raise ToolError(
             f"text: it says {'; it says '.join(faults)}. Nothing was written. Say what the "
             "passages say, or quote the passage that says it as well."

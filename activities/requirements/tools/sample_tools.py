@@ -9,7 +9,7 @@ from pydantic import Field
 from activities.requirements import candidate_list
 from activities.requirements.completeness import PATH as DECISIONS
 from activities.requirements.completeness import SampledSentence, put_decisions, read_decisions
-from activities.requirements.coverage import quotes_by_page, untouched_sentences
+from activities.requirements.coverage import untouched_sentences
 from activities.requirements.document_view import DocumentView
 from activities.requirements.requirement import normalized_words
 from activities.requirements.requirement_survey import RequirementSurvey, survey_requirements
@@ -113,7 +113,7 @@ def _draw_sample(context: ToolContext, now: RequirementSurvey, path: str) -> Non
     """Draw what the sample of a document lacks, and keep the decisions."""
     view = now.views[path]
     settings = context.config.settings
-    untouched = untouched_sentences(view, quotes_by_page([*now.requirements, *now.kept]), now.rules)
+    untouched = untouched_sentences(view, [*now.requirements, *now.kept], now.rules)
     coverage = next(each for each in now.coverage.documents if each.path == path)
     view.decisions.next_sample(
         untouched, settings.sample_size, settings.may_be_missed, coverage.found_count

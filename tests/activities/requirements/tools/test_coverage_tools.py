@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.activities.requirements.drafts import OTHER, QUOTE, requirement_arguments
 from tests.activities.standing import Standing
 
@@ -12,6 +14,10 @@ RUSSIAN = """Каждый работник обязан пройти инстр�
 день. Курить в помещениях запрещается, кроме мест, которые указаны начальником здания.
 Employees must report any fire by phone.
 """
+CHECKS = [
+    f"The pot in room {n} shall be checked every {n + 1} days by staff." for n in range(1, 31)
+]
+PATH = {"path": "documents/a.md"}
 EVENING = "All staff must do this each evening:\n\n- lock all doors;\n- close all windows;"
 
 
@@ -155,8 +161,13 @@ def test_a_reason_of_its_own_counts_for_what_was_set_aside_in_bulk(job: Standing
         for n in range(1, 5)
     ]
     told = job.call("judge_sample", **path, marks=marks)
-    assert told.startswith("documents/a.md is complete: binding sentences 3 of 3")
-    assert job.completion().badly_read == []
+    assert told.startswith(
+        "documents/a.md is not complete: binding sentences 3 of 3 (0 cited, 3 set aside); all 4 "
+        "sentences that nothing cites were read: none is a requirement; no requirement is from it."
+    )
+    # A document without any requirement is for a person to look at.
+    assert job.completion().badly_read == ["documents/a.md: no requirement is from it"]
+    assert job.completion(unresolved=["documents/a.md: has examples alone"]).badly_read == []
 
 
 def test_what_was_read_badly_is_never_called_complete(job: Standing) -> None:
@@ -208,3 +219,119 @@ def test_requirements_of_a_document_stand_together_on_the_page(job: Standing) ->
     assert [title.split(" · ")[0] for title in titles] == [
         "## documents/a.md", "### REQ-001", "### REQ-003", "## documents/b.md", "### REQ-002"
     ]  # fmt: skip
+
+
+def _begin_checks(job: Standing, further: str = "") -> None:
+    text = "\n\n".join([*CHECKS, further])
+    job.write("documents/a.md.txt", f"[page 1]\n{text}\n")
+
+
+def _add_check(job: Standing, text: str, *quotes: str) -> str:
+    cited = [PATH | {"page": 1, "quote": quote} for quote in quotes]
+    details: dict[str, Any] = {"type": "process", "reasoning": "It says so.", "confidence": 0.9}
+    return job.call("add_requirement", text=text, quotes=cited, **details)
+
+
+@pytest.mark.parametrize(
+    "quotes", [["\n\n".join(CHECKS)], CHECKS[:20]], ids=["one long quote", "many quotes"]
+)
+def test_a_quoted_sentence_is_covered_if_the_requirement_says_it(
+    job: Standing, quotes: list[str]
+) -> None:
+    _begin_checks(job)
+    _add_check(job, "The rooms shall be checked by staff.", *quotes)
+    told = job.call("collect_requirements")
+    assert "documents/a.md is not complete: binding sentences 1 of 30" in told
+    quoted = 29 if len(quotes) == 1 else 19
+    assert f"{quoted} of them stand in quotes of requirements that do not say them: give" in told
+    assert f"{quoted} of them stand in quotes" in job.completion().uncovered[0]
+    # What says all of it may be one requirement.
+    _add_check(job, " ".join(CHECKS[:3]), "\n\n".join(CHECKS[:3]))
+    assert job.completion().uncovered[0].startswith("27 of 30 ")
+    for each in CHECKS[3:]:
+        _add_check(job, each, each)
+    assert job.completion().uncovered == []
+    assert "documents/a.md is complete: binding sentences 30 of 30 (30 cited" in job.call(
+        "collect_requirements"
+    )
+
+
+def test_other_sentences_of_a_long_quote_are_sampled(job: Standing) -> None:
+    rest = [f"Visitor {n} waits in the hall and signs a list." for n in range(5)]
+    job.write("documents/a.md.txt", "[page 1]\n" + "\n\n".join([CHECKS[0], *rest]) + "\n")
+    _add_check(job, CHECKS[0], "\n\n".join([CHECKS[0], *rest]))
+    assert "of 5 sentences that nothing cites" in job.call("collect_requirements")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [{"pages": "1"}],
+        [{"containing": "shall be checked"}],
+        [{"containing": "shall be checked", "covered_by": "REQ-001"}],
+        [{"ids": [f"C-{n:03d}"], "reason": f"Room {n} is no matter."} for n in range(1, 31)],
+        [{}],
+    ],
+    ids=["place", "words", "covered", "one by one", "whole"],
+)
+def test_what_is_set_aside_by_any_rule_is_sampled(
+    job: Standing, rules: list[dict[str, Any]]
+) -> None:
+    _begin_checks(job)
+    _add_check(job, CHECKS[0], CHECKS[0])
+    for rule in rules:
+        job.call("set_sentences_aside", **PATH | {"reason": "It is no matter."} | rule)
+    assert job.completion().uncovered == []
+    assert "of 29 sentences that nothing cites 0 were read" in job.call("collect_requirements")
+    assert "20 sampled sentences wait for judge_sample" in job.completion().badly_read[0]
+    # A requirement among them ends the rule, whatever it is by.
+    mark = {"id": "S-001", "is_requirement": True, "reason": "Staff has to do it."}
+    assert "Cite the requirements found" in job.call("judge_sample", **PATH, marks=[mark])
+    assert job.completion().uncovered[0].startswith(f"{1 if len(rules) > 1 else 29} of 30 ")
+
+
+def test_sentences_that_a_requirement_repeats_are_covered_without_a_sample(job: Standing) -> None:
+    again = [f"Staff shall check the pot in room 1 every 2 days{end}" for end in (".", "!", ";")]
+    _begin_checks(job, "\n\n".join(again))
+    for each in CHECKS:
+        _add_check(job, each, each)
+    covered = {"reason": "It is said twice.", "covered_by": "REQ-001", "containing": "shall check"}
+    assert job.call("set_sentences_aside", **PATH, **covered).startswith("Set aside 3 sentences")
+    told = job.call("collect_requirements")
+    assert "is complete: binding sentences 33 of 33 (30 cited, 3 set aside); nothing else" in told
+
+
+def test_what_is_set_aside_after_a_sample_is_sampled_as_well(job: Standing) -> None:
+    _begin_checks(job, "It was warm in the house.")
+    for each in CHECKS:
+        _add_check(job, each, each)
+    job.call("collect_requirements")
+    mark = {"id": "S-001", "is_requirement": False, "reason": "It tells of the weather."}
+    assert "is complete" in job.call("judge_sample", **PATH, marks=[mark])
+    for n in range(2, 31):
+        job.put(lambda files: files.delete(f"requirements/req_{n:03d}"))  # noqa: B023
+    job.call("set_sentences_aside", **PATH, reason="It is no matter.", containing="checked")
+    assert "more was set aside" in job.completion().badly_read[0]
+    assert "of 29 sentences that nothing cites 0 were read" in job.call("collect_requirements")
+
+
+def test_a_document_set_aside_as_a_whole_is_left_to_a_person(job: Standing) -> None:
+    _begin_checks(job)
+    job.call("set_sentences_aside", **PATH, reason="It is no part of the work.")
+    why = "set aside as a whole, and no requirement is from it"
+    assert f"documents/a.md: {why}." in job.call("collect_requirements")
+    assert job.completion().badly_read == [f"documents/a.md: {why}"]
+    assert job.completion(unresolved=["documents/a.md: out of scope by the brief"]).badly_read == []
+
+
+def test_a_document_whose_sample_shows_nothing_is_not_called_complete(job: Standing) -> None:
+    lines = [f"V1.{n} Passwords of kind {n} have {n + 8} signs and expire." for n in range(1, 13)]
+    job.write("documents/a.md.txt", "[page 1]\n" + "\n\n".join(lines) + "\n")
+    job.call("collect_requirements")
+    marks = [
+        {"id": f"S-{n:03d}", "is_requirement": False, "reason": "Background."} for n in range(1, 13)
+    ]
+    told = job.call("judge_sample", **PATH, marks=marks)
+    assert told.startswith("documents/a.md is not complete:")
+    assert "at least 0 %" not in told
+    assert job.completion().badly_read == ["documents/a.md: no requirement is from it"]
