@@ -124,14 +124,15 @@ class DocumentView:
     def passages_of(self, id: str) -> list[tuple[int, str]]:
         """Return page and words of a candidate, with those before its list, or of a number.
 
-        Of a candidate in an entry that is a requirement by its number, all words of the entry.
+        Of the only candidate in an entry that is a requirement by its number, all words of the
+        entry.
         """
         named = {each.id: each for each in self.candidates}
         candidate = named.get(id)
         entry = self.entry(candidate.number if candidate else id)
         if entry and (
             candidate is None
-            or (self.is_ledger(entry) and any(candidate.text in part for part in entry.passages))
+            or (self.is_ledger(entry) and self._candidates_in(entry) == [candidate])
         ):
             passages = [(entry.page, passage) for passage in entry.passages]
             return passages + ([(entry.page + 1, entry.rest)] if entry.rest else [])
@@ -145,6 +146,15 @@ class DocumentView:
                 passages.insert(0, (above.lead_page, above.lead_in))
             above = named.get(above.lead or "")
         return passages
+
+    def _candidates_in(self, entry: NumberedEntry) -> list[Candidate]:
+        return [
+            each
+            for each in self.candidates
+            if each.binds
+            and each.page == entry.page
+            and any(each.text in part for part in entry.passages)
+        ]
 
     def is_ledger(self, entry: NumberedEntry) -> bool:
         """Whether the entries of its class are requirements."""

@@ -47,6 +47,23 @@ def test_a_requirement_is_from_an_open_candidate(job: Standing) -> None:
     assert add("C-001").startswith("REQ-002")
 
 
+def test_a_candidate_among_others_of_a_numbered_paragraph_is_cited_alone(job: Standing) -> None:
+    card = "Visitors may be given a card for one day."
+    rooms = "A visitor's card must not open rooms with gas bottles."
+    numbered = [f"1.{n} Room {n} must be locked." for n in range(1, 9)]
+    paragraphs = "\n\n".join([*numbered, f"1.9 {card} {rooms}"])
+    job.write("documents/a.md.txt", f"[page 1]\n{paragraphs}\n")
+    words: dict[str, Any] = {"type": "process", "reasoning": "It binds.", "confidence": 0.9}
+    assert job.call("add_requirement", **words, text=card, candidate="C-009").startswith(
+        "REQ-001 (may)"
+    )
+    final = json.loads(job.text("requirements/req_001/final.json"))
+    assert [each["quote"] for each in final["citations"]] == [card]
+    assert job.call("add_requirement", **words, text=rooms, candidate="C-010").startswith(
+        "REQ-002 (must not)"
+    )
+
+
 def test_a_candidate_is_cited_by_its_id_with_the_words_before_its_list(job: Standing) -> None:
     text = "Staff must, each evening:\n\n- lock all doors;\n- close all windows;\n"
     job.write("documents/a.md.txt", f"[page 1]\n{text}")
