@@ -25,6 +25,7 @@ from activities.projects.project_repository import ProjectRepository
 from activities.projects.proof_run import JudgedRun, ProofRunner
 from activities.projects.repository_tests import find_test_command
 from activities.projects.runner_reports import RunCounts
+from activities.projects.seen_failures import SeenFailures
 from activities.projects.start_tests import NO_COMMAND, check_command, proof_runner
 from activities.projects.tests_by_name import changed_tests, is_test_file
 from config.schema.work_checks import RepositoryTests
@@ -71,9 +72,9 @@ def add_work_proof_time(routes: list[ToolRoute], snapshot: Snapshot) -> list[Too
     if snapshot.repository and snapshot.repository.tests and snapshot.config.tests:
         route = next(route for route in routes if route.name == "job_complete")
         route.guarded = True
-        # The work, two runs that have to fail, two with the tests as they were, and three with the
-        # new tests on the old code.
-        route.seconds += (2 * MOST_RUNS + 7) * (snapshot.config.tests.seconds + 30)
+        # The work, one run more with it and one without, two runs that have to fail, two with the
+        # tests as they were, and three with the new tests on the old code.
+        route.seconds += (2 * MOST_RUNS + 9) * (snapshot.config.tests.seconds + 30)
     return routes
 
 
@@ -214,6 +215,9 @@ class _Work:
         if run.passed:
             judged.show_fitted_tests(run)
         doubts = [f"{one_line(each, 300)}." for each in run.shown]
+        if unsteady := self.failures.tests.unexplained:
+            names = first_few(sorted(unsteady), MOST_NAMES)
+            doubts.append(f"Fails in some runs with this work and in none without it: {names}.")
         doubts += [f"{text}: {first_few(names, 10)}." for text, names in self._reviewed() if names]
         if run.passed:
             run.why = self._unshown_change(judged, doubts)
@@ -233,7 +237,7 @@ class _Work:
         """Run the tests; if a few fail, once more, and on the untouched tree at that time.
 
         Tests that measure time fail on a busy machine, whatever the work is. So one that passes in
-        one of the runs passes, and one that fails without the work as well does not count.
+        one of the runs refuses nothing, and one that fails without the work as well does not count.
         """
         accepted = AcceptedRun(
             command=command,
@@ -241,7 +245,7 @@ class _Work:
             skipped=self.start.skipped,
             expected=self.start.expected,
         )
-        known = frozenset(self.start.failed)
+        known, failures = frozenset(self.start.failed), self.failures
         for runs_left in reversed(range(MOST_RUNS)):
             judged = JudgedRun(
                 self.runner,
@@ -252,13 +256,35 @@ class _Work:
             )
             run = judged.judge("unit", None if self.start.why else accepted, self.unresolved)
             counts = judged.ran.counts
+            failures.add(counts, with_work=True)
             failed = len(counts.named("failed")) if counts else 0
             if not runs_left or run.passed or not counts or not 0 < failed <= MOST_FLAKY:
                 break
-            untouched = self.runner.run_command(self.before, judged.command).counts
-            known |= set(counts.named("passed"))
-            known |= set(untouched.named("failed")) if untouched else set()
+            self._run_untouched(judged)
+            known |= {*counts.named("passed"), *failures.tests.without}
+        if run.passed and judged.shaken_tests():
+            failures.add(
+                self.runner.run_command(self.product, judged.command).counts, with_work=True
+            )
+        if run.passed and failures.tests.unexplained:
+            self._run_untouched(judged)
         return judged, run
+
+    def _run_untouched(self, judged: JudgedRun) -> None:
+        untouched = self.runner.run_command(self.before, judged.command).counts
+        self.failures.add(untouched, with_work=False)
+
+    @cached_property
+    def failures(self) -> SeenFailures:
+        """The failures of this work in all runs, also those of earlier calls."""
+        how = (
+            self.start.command,
+            self.rules.model_dump_json(),
+            self.runner.shell.model_dump_json(),
+        )
+        seen = SeenFailures(self.runner.cache, "\n".join((self.product.id, self.before.id, *how)))
+        seen.tests.without.update(self.start.failed)
+        return seen
 
     @cached_property
     def review(self) -> ChangeReview:

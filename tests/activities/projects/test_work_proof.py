@@ -114,6 +114,39 @@ def test_honest_work_passes(
     assert proof.line
 
 
+MOODY = "from pathlib import Path\n\nMOOD = Path('{mood}').read_text()\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("by_work", "doubts"),
+    [
+        (True, ["Fails in some runs with this work and in none without it: "
+                "tests.test_tea.Tea.test_none."]),
+        (False, []),
+    ],
+    ids=["broken by the work", "fails by chance"],
+)  # fmt: skip
+def test_no_luck_of_a_later_run_excuses_what_the_work_broke(
+    tmp_path: Path, by_work: bool, doubts: list[str]
+) -> None:
+    mood = tmp_path / "bin" / "mood"
+    read = MOODY.format(mood=mood)
+    tests = NEW.replace("import tea\n", f"import tea\n{read}", 1)
+    moody_test = tests.replace("tea.brew(-1), 0)", "bool(MOOD), tea.brew(-1) == 0)")
+    moody_code = read + MENDED.replace("return 0", "return 0 if MOOD else 1")
+    old = moody_test.removesuffix(SHOWS) if not by_work else OLD
+    repair = Repair.begin(tmp_path, {**REPOSITORY, T: old}, UNITTEST)
+    mood.write_text("good")
+    repair.open()
+    changes = {"tea.py": moody_code, T: NEW} if by_work else {"tea.py": MENDED, T: moody_test}
+    mood.write_text("")
+    first = repair.prove(changes)
+    assert ("exit code 1" in first.problem) == by_work
+    mood.write_text("good")
+    proof = repair.prove(changes, summary="Mend it again")
+    assert (proof.problem, proof.doubts) == ("", doubts)
+
+
 def test_a_module_that_cannot_be_imported_stops_no_other(tmp_path: Path) -> None:
     sources = {**REPOSITORY, "tests/test_odd.py": "import missing\n"}
     repair = Repair.begin(tmp_path, sources, "python3 -m pytest -q")
