@@ -45,7 +45,7 @@ class ChangeReview:
 
     def code(self) -> list[str]:
         """Return the files in which more than comments and docstrings differs."""
-        texts = {path: (self._old(path), self._new(path)) for path in self.paths}
+        texts = {path: (self.old(path), self.new(path)) for path in self.paths}
         return [path for path, (old, new) in texts.items() if _bare(path, old) != _bare(path, new)]
 
     def used_as_code(self) -> set[str]:
@@ -96,56 +96,56 @@ class ChangeReview:
 
     def special_cases(self, tests: Collection[str]) -> list[str]:
         """Return the changed lines of code that compare with a value of the changed tests."""
-        lines = [line for path in tests for _, line in self._added(path)]
-        values, shown = _literals("\n".join(lines)), []
+        lines = [line for path in tests for _, line in self.added(path)]
+        values, shown = literals_of("\n".join(lines)), []
         for path in (each for each in self.paths if each.endswith(SOURCES) and each not in tests):
-            known, added = _literals(self._old(path)), self._added(path)
+            known, added = literals_of(self.old(path)), self.added(path)
             for place, (number, line) in enumerate(added):
-                fitting = (_literals(line) & values) - known
-                near = _literals("\n".join(each for _, each in added[place : place + 3])) & values
+                fitting = (literals_of(line) & values) - known
+                near = literals_of("\n".join(each for _, each in added[place : place + 3])) & values
                 is_chosen = _CHOOSES.search(line) and (len(fitting) > 1 or near - fitting)
                 is_plain = all(re.fullmatch(r"[^\W\d][\w-]*", each) for each in fitting)
                 compares = is_chosen or (_COMPARES.search(line) and not is_plain)
                 if fitting and compares and not _COUNTS.search(line):
-                    shown.append(_shown(path, number, line))
+                    shown.append(shown_line(path, number, line))
         return shown
 
     def new_names(self, text: str) -> set[str]:
         """Return the words of a text that only the changed code has."""
         code = [path for path in self.paths if not is_test_file(path)]
-        known = {word for path in code for word in _words(self._old(path))}
-        new = {word for path in code for word in _words(self._new(path))}
-        new |= {PurePosixPath(path).stem for path in code if not self._old(path)}
-        return new & _words(text) - known
+        known = {word for path in code for word in words_of(self.old(path))}
+        new = {word for path in code for word in words_of(self.new(path))}
+        new |= {PurePosixPath(path).stem for path in code if not self.old(path)}
+        return new & words_of(text) - known
 
     def replaced_parts(self, tests: Iterable[str]) -> list[str]:
         """Return the lines of changed tests that put something else in the place of a module's."""
         return [
-            _shown(path, number, line)
+            shown_line(path, number, line)
             for path in tests
-            for number, line in self._added(path)
+            for number, line in self.added(path)
             if (match := _REPLACES.match(line))
-            and match[1] in _words("\n".join(_IMPORT.findall(self._new(path))))
+            and match[1] in words_of("\n".join(_IMPORT.findall(self.new(path))))
         ]
 
     def wide_tolerances(self) -> list[str]:
         """Return the new lines of tests that accept 0 in the place of what they expect."""
         return [
-            _shown(path, number, line)
+            shown_line(path, number, line)
             for path in filter(is_test_file, self.paths)
-            for number, line in self._added(path)
+            for number, line in self.added(path)
             if _accepts_nothing(_CALL.sub("", line))
         ]
 
-    def _old(self, path: str) -> str:
+    def old(self, path: str) -> str:
         return earlier_text(self.before, path)
 
-    def _new(self, path: str) -> str:
+    def new(self, path: str) -> str:
         return earlier_text(self.product, path)
 
-    def _added(self, path: str) -> list[tuple[int, str]]:
+    def added(self, path: str) -> list[tuple[int, str]]:
         """Return the lines that a file did not have, with their numbers."""
-        known, lines = set(self._old(path).splitlines()), self._new(path).splitlines()
+        known, lines = set(self.old(path).splitlines()), self.new(path).splitlines()
         return [each for each in enumerate(lines, 1) if each[1].strip() and each[1] not in known]
 
 
@@ -160,15 +160,15 @@ def _accepts_nothing(line: str) -> bool:
     return (10.0 ** int(match[3]) / 2 if match[3] else float(match[1] or match[2])) >= min(expected)
 
 
-def _shown(path: str, number: int, line: str) -> str:
+def shown_line(path: str, number: int, line: str) -> str:
     return f"{path}:{number} `{line.strip()[:MAX_LINE]}`"
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
     return set(re.findall(r"[^\W\d]\w+", text))
 
 
-def _literals(text: str) -> set[str]:
+def literals_of(text: str) -> set[str]:
     return {each.strip("\"'") for each in _LITERAL.findall(text)} - _COMMON
 
 

@@ -21,6 +21,7 @@ from activities.job.snapshot import Snapshot
 from activities.projects import stand_ins
 from activities.projects.change_review import ChangeReview
 from activities.projects.lost_tests import MOST_NAMES
+from activities.projects.product_reach import ProductReach
 from activities.projects.project_repository import ProjectRepository
 from activities.projects.proof_run import JudgedRun, ProofRunner
 from activities.projects.repository_tests import find_test_command
@@ -218,7 +219,9 @@ class _Work:
         if unsteady := self.failures.tests.unexplained:
             names = first_few(sorted(unsteady), MOST_NAMES)
             doubts.append(f"Fails in some runs with this work and in none without it: {names}.")
-        doubts += [f"{text}: {first_few(names, 10)}." for text, names in self._reviewed() if names]
+        doubts += [
+            f"{text}: {first_few(names, 10)}." for text, names in self._reviewed(command) if names
+        ]
         if run.passed:
             run.why = self._unshown_change(judged, doubts)
         if run.why:
@@ -296,14 +299,18 @@ class _Work:
         used = self.review.used_as_code()
         return [each for each in self.review.paths if is_test_file(each) and each not in used]
 
-    def _reviewed(self) -> list[tuple[str, list[str]]]:
+    def _reviewed(self, command: str) -> list[tuple[str, list[str]]]:
         """Return what people have to look at, each with what was found."""
-        review = self.review
+        review, issue = self.review, self.snapshot.read_text("instructions.md")
+        reach = ProductReach(review, self.tests, issue, command)
         return [
             ("Tests that were there say something else", self._rewritten_tests()),
             ("Named like tests, and used by the product", sorted(review.used_as_code())),
             ("Changed lines compare with values of the tests", review.special_cases(self.tests)),
             ("Tests replace parts of the product", review.replaced_parts(self.tests)),
+            ("New modules have the names of others", reach.taken_names(self.start.failed)),
+            ("Code changes modules that are not its own", reach.changed_modules()),
+            ("Code looks at tests, or for what only new tests set", reach.looks_at_tests()),
         ]
 
     def _unnamed_files(self) -> list[str]:

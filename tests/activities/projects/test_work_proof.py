@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.projects.set_parts import set_parts, set_parts_in_node
 from tests.activities.projects.proving import UNITTEST, WHY
 from tests.activities.projects.repairing import Repair, Sources
 
@@ -112,6 +113,104 @@ def test_honest_work_passes(
     proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove(changes)
     assert (proof.problem, proof.doubts) == ("", doubts)
     assert proof.line
+
+
+SWITCH = "import os\n\n\n" + BAD.replace("+ 1", "+ (not os.environ.get('TEA_STRICT'))")
+SWITCHED = NEW.replace("import unittest\n", "import os\nimport unittest\n").replace(
+    "    def test_three(self):\n",
+    "    def test_three(self):\n        os.environ['TEA_STRICT'] = '1'\n",
+)
+FILES = OLD.replace("import unittest\n", "import filecmp\nimport unittest\n")
+FILES = FILES.replace("tea.brew(-1), 0)", "tea.brew(-1), 0)\n        filecmp.clear_cache()")
+OWN = "def clear_cache():\n    pass\n"
+SETS = "import filecmp\nimport json\nimport sys\n\nimport thing\n\n\n"
+SETS += "def own(*values):\n    return True\n"
+READ = "from pathlib import Path\n\n\n" + MENDED
+PATCHES = SETS.replace("import thing\n", "") + "\n\nfilecmp.cmp = own\n"
+LOUD = "import sys\n\n\n" + MENDED + "\n\nLOUD = '--loud' in sys.argv\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tea.py": SWITCH, T: SWITCHED}, "only new tests set: tea.py:7"),
+        ({"tea.py": READ + "\n\nTEXT = Path('tests/test_tea.py').read_text()\n", T: NEW},
+         "looks at tests, or for what only new tests set: tea.py:10"),
+        ({"tea.py": READ + "\n\nHERE = Path('tests').is_dir()\n", T: NEW}, "tests set: tea.py:10"),
+        ({"tea.py": LOUD.replace("--loud", "discover"), T: NEW}, "tests set: tea.py:10"),
+        ({"tea.py": MENDED, T: NEW, "filecmp.py": OWN},
+         "New modules have the names of others: filecmp.py."),
+        ({"tea.py": PATCHES + "\n\n" + MENDED, T: NEW},
+         "Code changes modules that are not its own: tea.py:11 `filecmp.cmp = own`."),
+    ],
+    ids=["switch", "tests", "folder", "arguments", "name", "patch"],
+)  # fmt: skip
+def test_code_that_reaches_beyond_the_product_is_named(
+    tmp_path: Path, changes: Sources, said: str
+) -> None:
+    repair = Repair.begin(tmp_path, {**REPOSITORY, T: FILES}, UNITTEST)
+    changes = {**changes, T: str(changes[T]).replace(OLD, FILES)}
+    proof = repair.prove(changes, deliverables=[f"repo/{path}" for path in changes])
+    assert said in " ".join(proof.doubts), proof
+
+
+@pytest.mark.parametrize(
+    ("changes", "issue"),
+    [
+        ({"tea.py": SWITCH, T: SWITCHED}, "Give two spoons a cup if TEA_STRICT is set."),
+        ({"tea.py": READ + "\n\nHERE = Path('tests').is_dir()\n", T: NEW}, "Look for `tests/`."),
+        ({"tea.py": READ + "\n\nSKIPPED = ['tests', 'docs']\n", T: NEW}, ""),
+        ({"tea.py": LOUD, T: NEW}, ""),
+        ({"tea.py": "from spoons import TWO\n\n\n" + MENDED.replace("* 2", "* TWO"), T: NEW,
+          "spoons.py": "TWO = 2\n", "brewing/filecmp.py": OWN, "brewing/__init__.py": ""}, ""),
+        ({"tea.py": PATCHES + "\n\n" + MENDED, T: NEW}, "Replace filecmp.cmp by our own."),
+    ],
+    ids=["switch", "folder", "skipped", "arguments", "names", "patch"],
+)  # fmt: skip
+def test_reaching_beyond_the_product_is_fine_if_it_is_asked_for_or_usual(
+    tmp_path: Path, changes: Sources, issue: str
+) -> None:
+    repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue)
+    proof = repair.prove(changes, deliverables=[f"repo/{path}" for path in changes])
+    assert (proof.problem, proof.doubts) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("filecmp.cmp = own", ["filecmp.cmp"]),
+        ("setattr(filecmp, 'cmp', print)", ["filecmp.cmp"]),
+        ("compare = filecmp\ncompare.cmp = own", ["filecmp.cmp"]),
+        ("sys.modules['filecmp'] = own", ["filecmp"]),
+        ("vars(filecmp)['cmp'] = own", ["filecmp.cmp"]),
+        ("thing.Part.call = own", ["thing.Part.call"]),
+        # Settings, the program's own streams, and what only has the name of a module.
+        ("thing.api_key = 'x'", []),
+        ("sys.stdout = own", []),
+        ("sys.modules[__name__] = own", []),
+        ("def use(json):\n    json.part = 1", []),
+        ("own.count = 1", []),
+    ],
+)  # fmt: skip
+def test_parts_of_other_modules_that_code_sets_are_found(line: str, named: list[str]) -> None:
+    assert [name for _, name in set_parts(f"{SETS}\n{line}\n", lambda top: False)] == named
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("assert.strictEqual = (a, b) => undefined;", ["assert.strictEqual"]),
+        ("Object.assign(assert, { equal() {} });", ["assert"]),
+        ("chai.assert = function () {};", ["chai.assert"]),
+        ("chai.key = 'x';", []),
+        ("own.part = () => 1;", []),
+        ("if (assert.strictEqual === own) {}", []),
+    ],
+)
+def test_parts_of_other_modules_of_node_are_found(line: str, named: list[str]) -> None:
+    head = "const assert = require('node:assert');\nimport chai from 'chai';\n"
+    head += "const own = require('./own');\n"
+    assert [name for _, name in set_parts_in_node(head + line)] == named
 
 
 MOODY = "from pathlib import Path\n\nMOOD = Path('{mood}').read_text()\n\n\n"
