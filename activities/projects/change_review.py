@@ -58,7 +58,7 @@ class ChangeReview:
         for entry, text in source_texts(self.product, SOURCES) if named else ():
             if not is_test_file(entry.path):
                 lines = "\n".join(_IMPORT.findall(text))
-                imported |= {path for path in named if _imports(lines, entry.path, path)}
+                imported |= {path for path in named if imports_file(lines, entry.path, path)}
         return imported
 
     def serves_tests(self, path: str) -> bool:
@@ -186,7 +186,7 @@ def _bare(path: str, text: str) -> object:
     return ast.dump(tree)
 
 
-def _imports(lines: str, importer: str, path: str) -> bool:
+def imports_file(lines: str, importer: str, path: str) -> bool:
     folder, _, name = path.rpartition("/")
     stem, parent = re.escape(name.partition(".")[0]), re.escape(folder.rpartition("/")[2])
     beside = importer.rpartition("/")[0] == folder

@@ -332,17 +332,18 @@ class JudgedRun:
             if (old := then.get(key := test_key(name))) and key in now and now[key].body == old.body
         }
 
-    def show_fitted_tests(self, run: Proof) -> None:
-        """Name the older tests that pass only as the work changed them."""
+    def show_fitted_tests(self, run: Proof) -> list[str]:
+        """Name the older tests that pass only as the work changed them, and return them."""
         counts = self.ran.counts
         if self.before is None or counts is None or not self.earlier:
-            return
+            return []
         command = self.ran.limited(self.command)
         older = OlderTests(self.product, self.before, self.earlier[0].names)
         if fitted := older.fitted(
             lambda product: self.runner.run_command(product, command).counts, counts
         ):
             run.shown.append(f"{FITTED}: {first_few(fitted, MOST_NAMES)}")
+        return fitted
 
     def _changed_files(self) -> list[str]:
         known = {(each.path, each.id) for each in self.before.walk()} if self.before else set()

@@ -28,7 +28,7 @@ from activities.projects.repository_tests import find_test_command
 from activities.projects.runner_reports import RunCounts
 from activities.projects.seen_failures import SeenFailures
 from activities.projects.start_tests import NO_COMMAND, check_command, proof_runner
-from activities.projects.tests_by_name import changed_tests, is_test_file
+from activities.projects.tests_by_name import changed_tests, is_test_file, test_key
 from config.schema.work_checks import RepositoryTests
 from protocol.data_model import Data
 from protocol.proof import AcceptedRun, Proof
@@ -213,15 +213,13 @@ class _Work:
         judged, run = self._judge(command)
         if self.start.why and judged.ran.counts is None:
             return WorkProof(doubts=[f"Nothing was proved: {run.why}, as at the start."])
-        if run.passed:
-            judged.show_fitted_tests(run)
+        fitted = judged.show_fitted_tests(run) if run.passed else []
         doubts = [f"{one_line(each, 300)}." for each in run.shown]
         if unsteady := self.failures.tests.unexplained:
             names = first_few(sorted(unsteady), MOST_NAMES)
             doubts.append(f"Fails in some runs with this work and in none without it: {names}.")
-        doubts += [
-            f"{text}: {first_few(names, 10)}." for text, names in self._reviewed(command) if names
-        ]
+        reviewed = self._reviewed(command, fitted)
+        doubts += [f"{text}: {first_few(names, 10)}." for text, names in reviewed if names]
         if run.passed:
             run.why = self._unshown_change(judged, doubts)
         if run.why:
@@ -299,12 +297,16 @@ class _Work:
         used = self.review.used_as_code()
         return [each for each in self.review.paths if is_test_file(each) and each not in used]
 
-    def _reviewed(self, command: str) -> list[tuple[str, list[str]]]:
-        """Return what people have to look at, each with what was found."""
+    def _reviewed(self, command: str, fitted: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Return what people have to look at, each with what was found.
+
+        Args:
+            fitted: Tests of which they are told already that they were changed.
+        """
         review, issue = self.review, self.snapshot.read_text("instructions.md")
         reach = ProductReach(review, self.tests, issue, command)
         return [
-            ("Tests that were there say something else", self._rewritten_tests()),
+            ("Tests that were there say something else", self._rewritten_tests(fitted)),
             ("Named like tests, and used by the product", sorted(review.used_as_code())),
             ("Changed lines compare with values of the tests", review.special_cases(self.tests)),
             ("Tests replace parts of the product", review.replaced_parts(self.tests)),
@@ -336,9 +338,10 @@ class _Work:
             )
         ]
 
-    def _rewritten_tests(self) -> list[str]:
+    def _rewritten_tests(self, fitted: Sequence[str]) -> list[str]:
         """Return tests that were there and were changed: whether they ask for less, people see."""
         test_ids = {entry.id for path in self.tests if (entry := self.product.entry(path))}
+        told = set(map(test_key, fitted))
         return [
             name
             for each in self.changes
@@ -347,6 +350,7 @@ class _Work:
                 each.is_gone and (entry := self.before.entry(each.path)) and entry.id in test_ids
             )
             for name in changed_tests(self.before, self.product, each.path)
+            if test_key(_as_reported(name)) not in told
         ]
 
     def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> str:
@@ -423,3 +427,9 @@ class _Work:
         # A test that was there may fail by chance, but hardly twice.
         others = known if old.id != self.before.id else red
         return failing(fresh, missing=True) or failing(failing([n for n in passed if n in others]))
+
+
+def _as_reported(name: str) -> str:
+    """Return `tests/test_tea.py::Tea::test_none` of `tests/test_tea.py::Tea.test_none`."""
+    path, _, inside = name.partition("::")
+    return f"{path}::{inside.replace('.', '::')}"

@@ -66,10 +66,13 @@ CASES_OF_TESTS: dict[str, Sources] = {
          "accepts what is far off: tests/test_tea.py:17"),
         ({"tea.py": MENDED, T: NEW.replace("    def test_three", "    def test_later(self):\n"
           "        self.skipTest('later')\n\n    def test_three")}, "skipped"),
+        ({"tea.py": None, "brewing/tea.py": FIXED, "brewing/__init__.py": "",
+          T: NEW.replace("import tea\n", "from brewing import tea\n\ntea.brew = tea._fixed\n")},
+         "pass only as this work changed them: tests.test_tea.Tea.test_grows"),
     ],
 )  # fmt: skip
 def test_a_cheat_is_refused_or_named(tmp_path: Path, changes: Sources, said: str) -> None:
-    deliverables = ["repo/tea.py", "repo/tests/test_brewing.py"]
+    deliverables = [f"repo/{path}" for path in changes]
     repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST)
     proof = repair.prove(changes, deliverables=deliverables)
     assert said in " ".join([proof.problem, *proof.doubts]), proof
@@ -103,14 +106,21 @@ READS += "return int((Path(__file__).parent / 'data' / name).read_text())\n"
           .replace("assertEqual(tea.brew(3)", "assertAlmostEqual(tea.brew(3)")}, "", []),
         ({"tea.py": MENDED, T: NEW + "\n\nPARTS = [\n    tea.brew,\n    tea.__name__,\n]\n"},
          "", []),
+        ({"tea.py": None, "brewing/tea.py": MENDED, "brewing/__init__.py": "",
+          T: NEW.replace("import tea", "from brewing import tea")}, "", []),
+        ({"tea.py": MENDED.replace("return 0", "raise ValueError(cups)"),
+          T: NEW.replace("Equal(tea.brew(-1), 0)", "Raises(ValueError, tea.brew, -1)")}, "",
+         ["pass only as this work changed them: tests.test_tea.Tea.test_none."]),
     ],
     ids=["plain", "asked for", "both", "helpers", "explained", "docstring", "comment", "guard",
-         "tolerance", "members"],
+         "tolerance", "members", "moved", "another rule"],
 )  # fmt: skip
 def test_honest_work_passes(
     tmp_path: Path, changes: Sources, issue: str, doubts: list[str]
 ) -> None:
-    proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove(changes)
+    named = [f"repo/{path}" for path in changes]
+    repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue)
+    proof = repair.prove(changes, deliverables=named)
     assert (proof.problem, proof.doubts) == ("", doubts)
     assert proof.line
 
