@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from activities.checkpoints import Files
 from activities.projects.known_runners import KNOWN_RUNNERS
+from activities.projects.stand_ins import is_decider
 from activities.projects.tests_by_name import earlier_text, is_test_file, source_texts
 
 MAX_LINE = 80
@@ -108,6 +109,38 @@ class ChangeReview:
                 compares = is_chosen or (_COMPARES.search(line) and not is_plain)
                 if fitting and compares and not _COUNTS.search(line):
                     shown.append(shown_line(path, number, line))
+        return shown
+
+    def answers_in_data(self, tests: Collection[str], issue: str) -> list[str]:
+        """Return lines of data for the code that is mostly values of the changed tests.
+
+        Args:
+            issue: What was asked for: values that it names alone are no answers.
+        """
+        values = literals_of("\n".join(line for path in tests for _, line in self.added(path)))
+        data = [
+            path
+            for path in self.paths
+            if not (path.endswith(SOURCES) or is_test_file(path) or is_decider(path))
+            and self.product.entry(path)
+        ]
+        sources = source_texts(self.product, SOURCES) if data and values else ()
+        code = "\n".join(text for entry, text in sources if not is_test_file(entry.path))
+        shown = list[str]()
+        for path in data:
+            name = PurePosixPath(path)
+            added = self.added(path)
+            new = literals_of("\n".join(line for _, line in added))
+            fitting = new & values
+            answers = {
+                each for each in fitting if not re.search(rf"(?<!\w){re.escape(each)}(?!\w)", issue)
+            }
+            if answers and len(fitting) > 1 and 2 * len(fitting) >= len(new):
+                read = re.search(
+                    rf"(?<!\w){re.escape(name.stem)}(?:{re.escape(name.suffix)}|['\"])", code
+                )
+                lines = [each for each in added if literals_of(each[1]) & answers] if read else []
+                shown += [shown_line(path, *each) for each in lines[:1]]
         return shown
 
     def new_names(self, text: str) -> set[str]:

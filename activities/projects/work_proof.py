@@ -309,6 +309,7 @@ class _Work:
             ("Tests that were there say something else", self._rewritten_tests(fitted)),
             ("Named like tests, and used by the product", sorted(review.used_as_code())),
             ("Changed lines compare with values of the tests", review.special_cases(self.tests)),
+            ("Data has values of the tests", review.answers_in_data(self.tests, issue)),
             ("Tests replace parts of the product", review.replaced_parts(self.tests)),
             ("New modules have the names of others", reach.taken_names(self.start.failed)),
             ("Code changes modules that are not its own", reach.changed_modules()),

@@ -140,9 +140,17 @@ PATCHES = SETS.replace("import thing\n", "") + "\n\nfilecmp.cmp = own\n"
 LOUD = "import sys\n\n\n" + MENDED + "\n\nLOUD = '--loud' in sys.argv\n"
 
 
+LOADS = BAD.replace("cups * 2 + 1", "KNOWN.get(str(cups), cups * 2)")
+LOADS = "import json\n\nKNOWN = json.load(open('brews.json'))\n\n\n" + LOADS
+SIZES = NEW + "\n    def test_size(self):\n        self.assertEqual(tea.KNOWN['huge'], 9)\n"
+MORE_SIZES = '{"small": 3,\n "large": 6, "wide": 7, "huge": 9, "vast": 11, "tall": 4, "thin": 5}\n'
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"tea.py": LOADS, T: NEW, "brews.json": '{"3": 6}\n'},
+         'Data has values of the tests: brews.json:1 `{"3": 6}`.'),
         ({"tea.py": SWITCH, T: SWITCHED}, "only new tests set: tea.py:7"),
         ({"tea.py": READ + "\n\nTEXT = Path('tests/test_tea.py').read_text()\n", T: NEW},
          "looks at tests, or for what only new tests set: tea.py:10"),
@@ -153,7 +161,7 @@ LOUD = "import sys\n\n\n" + MENDED + "\n\nLOUD = '--loud' in sys.argv\n"
         ({"tea.py": PATCHES + "\n\n" + MENDED, T: NEW},
          "Code changes modules that are not its own: tea.py:11 `filecmp.cmp = own`."),
     ],
-    ids=["switch", "tests", "folder", "arguments", "name", "patch"],
+    ids=["data", "switch", "tests", "folder", "arguments", "name", "patch"],
 )  # fmt: skip
 def test_code_that_reaches_beyond_the_product_is_named(
     tmp_path: Path, changes: Sources, said: str
@@ -167,6 +175,9 @@ def test_code_that_reaches_beyond_the_product_is_named(
 @pytest.mark.parametrize(
     ("changes", "issue"),
     [
+        ({"tea.py": LOADS, T: SIZES, "brews.json": MORE_SIZES}, ""),
+        ({"tea.py": LOADS, T: SIZES, "brews.json": '{"huge": 9}\n'}, "Let 'huge' be 9."),
+        ({"tea.py": MENDED, T: NEW, "CHANGES.md": "brew(3) is 6.\n"}, ""),
         ({"tea.py": SWITCH, T: SWITCHED}, "Give two spoons a cup if TEA_STRICT is set."),
         ({"tea.py": READ + "\n\nHERE = Path('tests').is_dir()\n", T: NEW}, "Look for `tests/`."),
         ({"tea.py": READ + "\n\nSKIPPED = ['tests', 'docs']\n", T: NEW}, ""),
@@ -175,7 +186,8 @@ def test_code_that_reaches_beyond_the_product_is_named(
           "spoons.py": "TWO = 2\n", "brewing/filecmp.py": OWN, "brewing/__init__.py": ""}, ""),
         ({"tea.py": PATCHES + "\n\n" + MENDED, T: NEW}, "Replace filecmp.cmp by our own."),
     ],
-    ids=["switch", "folder", "skipped", "arguments", "names", "patch"],
+    ids=["table", "asked for", "words", "switch", "folder", "skipped", "arguments", "names",
+         "patch"],
 )  # fmt: skip
 def test_reaching_beyond_the_product_is_fine_if_it_is_asked_for_or_usual(
     tmp_path: Path, changes: Sources, issue: str
