@@ -81,7 +81,8 @@ def imported_tops(text: str) -> dict[str, str]:
 class _Parts(ast.NodeVisitor):
     def __init__(self, tops: dict[str, str]) -> None:
         self.tops = tops
-        self.arguments = [set[str]()]
+        self.imported = set(tops)
+        self.local = [set[str]()]
         self.found = list[_Found]()
 
     def collect(self, tree: ast.AST) -> None:
@@ -98,7 +99,7 @@ class _Parts(ast.NodeVisitor):
     def _dotted(self, node: ast.expr) -> str:
         """Return `module.part` for a part of another module; else empty."""
         if isinstance(node, ast.Name):
-            return "" if node.id in self.arguments[-1] else self.tops.get(node.id, "")
+            return "" if node.id in self.local[-1] else self.tops.get(node.id, "")
         if isinstance(node, ast.Attribute):
             inside = self._dotted(node.value)
             return f"{inside}.{node.attr}" if inside else ""
@@ -148,10 +149,15 @@ class _Parts(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
-        self.arguments.append(self.arguments[-1] | arguments)
+        local = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+        local |= self.imported & {
+            each.id
+            for each in ast.walk(node)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
+        self.local.append(self.local[-1] | local)
         self.generic_visit(node)
-        self.arguments.pop()
+        self.local.pop()
 
     visit_AsyncFunctionDef = visit_FunctionDef
 

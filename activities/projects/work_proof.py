@@ -28,7 +28,12 @@ from activities.projects.repository_tests import find_test_command
 from activities.projects.runner_reports import RunCounts
 from activities.projects.seen_failures import SeenFailures
 from activities.projects.start_tests import NO_COMMAND, check_command, proof_runner
-from activities.projects.tests_by_name import changed_tests, is_test_file, test_key
+from activities.projects.tests_by_name import (
+    changed_tests,
+    is_test_file,
+    test_key,
+)
+from activities.projects.word_tests import look_at_words_alone
 from config.schema.work_checks import RepositoryTests
 from protocol.data_model import Data
 from protocol.proof import AcceptedRun, Proof
@@ -74,8 +79,8 @@ def add_work_proof_time(routes: list[ToolRoute], snapshot: Snapshot) -> list[Too
         route = next(route for route in routes if route.name == "job_complete")
         route.guarded = True
         # The work, one run more with it and one without, two runs that have to fail, two with the
-        # tests as they were, and three with the new tests on the old code.
-        route.seconds += (2 * MOST_RUNS + 9) * (snapshot.config.tests.seconds + 30)
+        # tests as they were, three with the new tests on the old code, one with code that raises.
+        route.seconds += (2 * MOST_RUNS + 10) * (snapshot.config.tests.seconds + 30)
     return routes
 
 
@@ -362,7 +367,7 @@ class _Work:
             doubts.append("No code was changed, so that no test shows the change.")
             return ""
         if red := self._tests_of_change(judged):
-            doubts += self._lacking_names(red)
+            doubts += self._lacking_names(red) or self._tests_of_words(judged, red)
             return ""
         if is_named_unresolved(NEW_TEST, NEW_TEST, self.unresolved):
             doubts.append("No test shows the change; the job says why in what is unresolved.")
@@ -392,6 +397,19 @@ class _Work:
             "The new tests fail on the old code only since it has no "
             f"{first_few(sorted(names), MOST_NAMES)}: none shows what it did wrong."
         ]
+
+    def _tests_of_words(self, judged: JudgedRun, red: Collection[str]) -> list[str]:
+        """Return that tests run nothing of the change, if that is so. As `_lacking_names`."""
+        command = judged.ran.limited(judged.command)
+        if self.review.new_names(self.snapshot.read_text("instructions.md")) or not (
+            look_at_words_alone(
+                *(red, self.product, self.before),
+                lambda product: judged.runner.run_command(product, command).counts,
+            )
+        ):
+            return []
+        names = first_few(sorted(red), MOST_NAMES)
+        return [f"The new tests look at words of the code and run nothing of the change: {names}."]
 
     def _tests_of_change(self, judged: JudgedRun) -> dict[str, str]:
         """Return the tests that pass now and did not on the old code with the new tests, each with

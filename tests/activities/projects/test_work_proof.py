@@ -211,6 +211,7 @@ def test_reaching_beyond_the_product_is_fine_if_it_is_asked_for_or_usual(
         ("sys.stdout = own", []),
         ("sys.modules[__name__] = own", []),
         ("def use(json):\n    json.part = 1", []),
+        ("def use():\n    json = own()\n    json.part = 1", []),
         ("own.count = 1", []),
     ],
 )  # fmt: skip
@@ -233,6 +234,35 @@ def test_parts_of_other_modules_of_node_are_found(line: str, named: list[str]) -
     head = "const assert = require('node:assert');\nimport chai from 'chai';\n"
     head += "const own = require('./own');\n"
     assert [name for _, name in set_parts_in_node(head + line)] == named
+
+
+SOURCE = "import inspect\nimport unittest"
+WORDS = "\n    def test_words(self):\n        self.assertTrue({})\n"
+HAS = WORDS.format("hasattr(tea, 'SPOONS') and tea.brew(3) == 6")
+
+
+@pytest.mark.parametrize(
+    ("code", "test", "issue", "is_named"),
+    [
+        (BAD.replace("cups * 2 + 1", "1 + cups * 2"),
+         WORDS.format("'1 + c' in inspect.getsource(tea.brew)"), "", True),
+        (BAD + "\n\nSPOONS = 2\n", WORDS.format("'SPOONS' in dir(tea)"), "", True),
+        (FIXED, WORDS.format("hasattr(tea, '_fixed')"), "", True),
+        (BAD + "\n\nSPOONS = 2\n", WORDS.format("'SPOONS' in dir(tea)"), "Add SPOONS.", False),
+        (MENDED + "\n\nSPOONS = 2\n", HAS, "", False),
+        (BAD + "\n\nSPOONS = 2\n", WORDS.format("'SPOONS' in dir(tea)") + SHOWS.replace("6", "7")
+         .replace("tea.brew(3)", "7 if tea.SPOONS == 2 else 0"), "", False),
+    ],
+    ids=["source", "constant", "function", "asked for", "run as well", "another"],
+)  # fmt: skip
+def test_new_tests_of_words_alone_are_named(
+    tmp_path: Path, code: str, test: str, issue: str, is_named: bool
+) -> None:
+    tests = (OLD + test).replace("import unittest", SOURCE)
+    proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove({"tea.py": code, T: tests})
+    said = ["The new tests look at words of the code and run nothing of the change: "
+            "tests.test_tea.Tea.test_words."]  # fmt: skip
+    assert (proof.problem, proof.doubts) == ("", said if is_named else [])
 
 
 MOODY = "from pathlib import Path\n\nMOOD = Path('{mood}').read_text()\n\n\n"
