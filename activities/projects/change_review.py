@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from activities.checkpoints import Files
 from activities.projects.known_runners import KNOWN_RUNNERS
+from activities.projects.stand_ins import is_decider
 from activities.projects.tests_by_name import earlier_text, is_test_file, source_texts
 
 MAX_LINE = 80
@@ -45,7 +46,7 @@ class ChangeReview:
 
     def code(self) -> list[str]:
         """Return the files in which more than comments and docstrings differs."""
-        texts = {path: (self._old(path), self._new(path)) for path in self.paths}
+        texts = {path: (self.old(path), self.new(path)) for path in self.paths}
         return [path for path, (old, new) in texts.items() if _bare(path, old) != _bare(path, new)]
 
     def used_as_code(self) -> set[str]:
@@ -58,7 +59,7 @@ class ChangeReview:
         for entry, text in source_texts(self.product, SOURCES) if named else ():
             if not is_test_file(entry.path):
                 lines = "\n".join(_IMPORT.findall(text))
-                imported |= {path for path in named if _imports(lines, entry.path, path)}
+                imported |= {path for path in named if imports_file(lines, entry.path, path)}
         return imported
 
     def serves_tests(self, path: str) -> bool:
@@ -96,56 +97,88 @@ class ChangeReview:
 
     def special_cases(self, tests: Collection[str]) -> list[str]:
         """Return the changed lines of code that compare with a value of the changed tests."""
-        lines = [line for path in tests for _, line in self._added(path)]
-        values, shown = _literals("\n".join(lines)), []
+        lines = [line for path in tests for _, line in self.added(path)]
+        values, shown = literals_of("\n".join(lines)), []
         for path in (each for each in self.paths if each.endswith(SOURCES) and each not in tests):
-            known, added = _literals(self._old(path)), self._added(path)
+            known, added = literals_of(self.old(path)), self.added(path)
             for place, (number, line) in enumerate(added):
-                fitting = (_literals(line) & values) - known
-                near = _literals("\n".join(each for _, each in added[place : place + 3])) & values
+                fitting = (literals_of(line) & values) - known
+                near = literals_of("\n".join(each for _, each in added[place : place + 3])) & values
                 is_chosen = _CHOOSES.search(line) and (len(fitting) > 1 or near - fitting)
                 is_plain = all(re.fullmatch(r"[^\W\d][\w-]*", each) for each in fitting)
                 compares = is_chosen or (_COMPARES.search(line) and not is_plain)
                 if fitting and compares and not _COUNTS.search(line):
-                    shown.append(_shown(path, number, line))
+                    shown.append(shown_line(path, number, line))
+        return shown
+
+    def answers_in_data(self, tests: Collection[str], issue: str) -> list[str]:
+        """Return lines of data for the code that is mostly values of the changed tests.
+
+        Args:
+            issue: What was asked for: values that it names alone are no answers.
+        """
+        values = literals_of("\n".join(line for path in tests for _, line in self.added(path)))
+        data = [
+            path
+            for path in self.paths
+            if not (path.endswith(SOURCES) or is_test_file(path) or is_decider(path))
+            and self.product.entry(path)
+        ]
+        sources = source_texts(self.product, SOURCES) if data and values else ()
+        code = "\n".join(text for entry, text in sources if not is_test_file(entry.path))
+        shown = list[str]()
+        for path in data:
+            name = PurePosixPath(path)
+            added = self.added(path)
+            new = literals_of("\n".join(line for _, line in added))
+            fitting = new & values
+            answers = {
+                each for each in fitting if not re.search(rf"(?<!\w){re.escape(each)}(?!\w)", issue)
+            }
+            if answers and len(fitting) > 1 and 2 * len(fitting) >= len(new):
+                read = re.search(
+                    rf"(?<!\w){re.escape(name.stem)}(?:{re.escape(name.suffix)}|['\"])", code
+                )
+                lines = [each for each in added if literals_of(each[1]) & answers] if read else []
+                shown += [shown_line(path, *each) for each in lines[:1]]
         return shown
 
     def new_names(self, text: str) -> set[str]:
         """Return the words of a text that only the changed code has."""
         code = [path for path in self.paths if not is_test_file(path)]
-        known = {word for path in code for word in _words(self._old(path))}
-        new = {word for path in code for word in _words(self._new(path))}
-        new |= {PurePosixPath(path).stem for path in code if not self._old(path)}
-        return new & _words(text) - known
+        known = {word for path in code for word in words_of(self.old(path))}
+        new = {word for path in code for word in words_of(self.new(path))}
+        new |= {PurePosixPath(path).stem for path in code if not self.old(path)}
+        return new & words_of(text) - known
 
     def replaced_parts(self, tests: Iterable[str]) -> list[str]:
         """Return the lines of changed tests that put something else in the place of a module's."""
         return [
-            _shown(path, number, line)
+            shown_line(path, number, line)
             for path in tests
-            for number, line in self._added(path)
+            for number, line in self.added(path)
             if (match := _REPLACES.match(line))
-            and match[1] in _words("\n".join(_IMPORT.findall(self._new(path))))
+            and match[1] in words_of("\n".join(_IMPORT.findall(self.new(path))))
         ]
 
     def wide_tolerances(self) -> list[str]:
         """Return the new lines of tests that accept 0 in the place of what they expect."""
         return [
-            _shown(path, number, line)
+            shown_line(path, number, line)
             for path in filter(is_test_file, self.paths)
-            for number, line in self._added(path)
+            for number, line in self.added(path)
             if _accepts_nothing(_CALL.sub("", line))
         ]
 
-    def _old(self, path: str) -> str:
+    def old(self, path: str) -> str:
         return earlier_text(self.before, path)
 
-    def _new(self, path: str) -> str:
+    def new(self, path: str) -> str:
         return earlier_text(self.product, path)
 
-    def _added(self, path: str) -> list[tuple[int, str]]:
+    def added(self, path: str) -> list[tuple[int, str]]:
         """Return the lines that a file did not have, with their numbers."""
-        known, lines = set(self._old(path).splitlines()), self._new(path).splitlines()
+        known, lines = set(self.old(path).splitlines()), self.new(path).splitlines()
         return [each for each in enumerate(lines, 1) if each[1].strip() and each[1] not in known]
 
 
@@ -160,15 +193,15 @@ def _accepts_nothing(line: str) -> bool:
     return (10.0 ** int(match[3]) / 2 if match[3] else float(match[1] or match[2])) >= min(expected)
 
 
-def _shown(path: str, number: int, line: str) -> str:
+def shown_line(path: str, number: int, line: str) -> str:
     return f"{path}:{number} `{line.strip()[:MAX_LINE]}`"
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
     return set(re.findall(r"[^\W\d]\w+", text))
 
 
-def _literals(text: str) -> set[str]:
+def literals_of(text: str) -> set[str]:
     return {each.strip("\"'") for each in _LITERAL.findall(text)} - _COMMON
 
 
@@ -186,7 +219,7 @@ def _bare(path: str, text: str) -> object:
     return ast.dump(tree)
 
 
-def _imports(lines: str, importer: str, path: str) -> bool:
+def imports_file(lines: str, importer: str, path: str) -> bool:
     folder, _, name = path.rpartition("/")
     stem, parent = re.escape(name.partition(".")[0]), re.escape(folder.rpartition("/")[2])
     beside = importer.rpartition("/")[0] == folder

@@ -4,6 +4,7 @@ All that belongs to the tests is put back as it was before the work, and the com
 however a test was weakened, this shows what it no longer sees.
 """
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -13,10 +14,16 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from activities.checkpoints import Files, FilesError
-from activities.projects.change_review import SOURCES, ChangeReview
+from activities.projects.change_review import SOURCES, ChangeReview, imports_file, words_of
 from activities.projects.runner_reports import RunCounts
 from activities.projects.stand_ins import is_decider
-from activities.projects.tests_by_name import earlier_text, is_test_file, only_asserts, test_key
+from activities.projects.tests_by_name import (
+    Function,
+    earlier_text,
+    is_test_file,
+    only_asserts,
+    test_key,
+)
 
 MOST_RUNS = 2
 """Most runs: a test may fail by chance, and a file that cannot be loaded hides those beside it."""
@@ -88,7 +95,34 @@ class OlderTests:
             return []
         of_product = ChangeReview(self.before, None, changed).used_as_code()
         of_product |= ChangeReview(self.product, None, new).used_as_code()
-        return [path for path in (*filter(is_test_file, new), *changed) if path not in of_product]
+        return [
+            path
+            for path in (*filter(is_test_file, new), *changed)
+            if path not in of_product and not self._follows_move(path)
+        ]
+
+    def _follows_move(self, path: str) -> bool:
+        """Return whether a test file of Python has only new tests and other imports than it had,
+        of modules of the product that were moved.
+        """
+        old, new = earlier_text(self.before, path), earlier_text(self.product, path)
+        if not (path.endswith(".py") and old and new):
+            return False
+        kept, known = set(new.splitlines()), set(old.splitlines())
+        removed = [line for line in known - kept if line.strip()]
+        gone = {
+            PurePosixPath(each.path.removesuffix("/__init__.py")).stem
+            for each in self.before.walk()
+            if each.path.endswith(".py") and self.product.entry(each.path) is None
+        }
+        added = "\n".join(line for line in kept - known if _IMPORTS.match(line))
+        tests = [each.path for each in self.product.walk() if is_test_file(each.path)]
+        return (
+            bool(removed)
+            and all(_IMPORTS.match(line) and words_of(line) & gone for line in removed)
+            and not any(imports_file(added, path, each) for each in tests if each != path)
+            and _beside_tests(old) == _beside_tests(new)
+        )
 
     def _serving_tests(self, paths: Sequence[str]) -> list[str]:
         """Return those of some files of the product before that have tests or serve tests alone."""
@@ -100,6 +134,26 @@ class OlderTests:
         data = [path for path in others if not (path.endswith(SOURCES) or is_decider(path))]
         serving = (helpers - review.imported(helpers)) | review.named_by_tests_alone(data)
         return [path for path in paths if path not in others or path in serving]
+
+
+_IMPORTS = re.compile(r"\s*(?:import|from)\s")
+
+
+def _beside_tests(text: str) -> str:
+    """Return the syntax of a file without its imports and tests."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [
+                each
+                for each in body
+                if not isinstance(each, (ast.Import, ast.ImportFrom))
+                and not (isinstance(each, Function) and each.name.startswith("test"))
+            ]
+    return ast.dump(tree)
 
 
 def _in_files(names: Sequence[str], paths: Collection[str]) -> list[str]:

@@ -227,6 +227,8 @@ class JudgedRun:
     """Whether the tests of the product are not its own to answer for."""
     may_weaken: bool = True
     """Whether tests may compare less: a person sees it then."""
+    probed: list[CommandRun] = field(default_factory=list)
+    """Runs in which some tests had to fail."""
 
     def judge(self, check: Check, accepted: AcceptedRun | None, unresolved: Sequence[str]) -> Proof:
         """Run the command and the probes of its tests."""
@@ -310,20 +312,38 @@ class JudgedRun:
         if not endings_of(self.ran.runners):
             run.shown.append("whether its tests can fail was not tried")
             return ""
-        run_command = self.runner.run_command
-        return find_unfailing_tests(run_command, self.product, self.before, self.command, self.ran)
+        return find_unfailing_tests(self._probe, self.product, self.before, self.command, self.ran)
 
-    def show_fitted_tests(self, run: Proof) -> None:
-        """Name the older tests that pass only as the work changed them."""
+    def _probe(self, product: Files, command: CheckCommand, mutation: str) -> CommandRun:
+        ran = self.runner.run_command(product, command, mutation)
+        self.probed.append(ran)
+        return ran
+
+    def shaken_tests(self) -> set[str]:
+        """Return older tests of Python that failed beside those that had to, as they were."""
+        if not self.before or not self.earlier:
+            return set()
+        counts = [ran.counts for ran in self.probed if ran.counts]
+        failed = {name for each in counts for name in each.named("failed")}
+        then, now = python_tests(self.before), python_tests(self.product)
+        return {
+            name
+            for name in failed.intersection(self.earlier[0].names)
+            if (old := then.get(key := test_key(name))) and key in now and now[key].body == old.body
+        }
+
+    def show_fitted_tests(self, run: Proof) -> list[str]:
+        """Name the older tests that pass only as the work changed them, and return them."""
         counts = self.ran.counts
         if self.before is None or counts is None or not self.earlier:
-            return
+            return []
         command = self.ran.limited(self.command)
         older = OlderTests(self.product, self.before, self.earlier[0].names)
         if fitted := older.fitted(
             lambda product: self.runner.run_command(product, command).counts, counts
         ):
             run.shown.append(f"{FITTED}: {first_few(fitted, MOST_NAMES)}")
+        return fitted
 
     def _changed_files(self) -> list[str]:
         known = {(each.path, each.id) for each in self.before.walk()} if self.before else set()

@@ -13,7 +13,10 @@ from activities.checkpoints import Files
 from activities.projects.line_probes import challenge_lines, change_lines
 from activities.projects.lost_tests import MOST_NAMES
 from activities.projects.product_copy import CommandRun
-from activities.projects.python_probes import challenge_python, change_python_returns
+from activities.projects.python_probes import (
+    challenge_python,
+    change_python_returns,
+)
 from activities.projects.runner_reports import RunCounts
 from activities.projects.tests_by_name import (
     TestKey,

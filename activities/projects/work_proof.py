@@ -21,12 +21,19 @@ from activities.job.snapshot import Snapshot
 from activities.projects import stand_ins
 from activities.projects.change_review import ChangeReview
 from activities.projects.lost_tests import MOST_NAMES
+from activities.projects.product_reach import ProductReach
 from activities.projects.project_repository import ProjectRepository
 from activities.projects.proof_run import JudgedRun, ProofRunner
 from activities.projects.repository_tests import find_test_command
 from activities.projects.runner_reports import RunCounts
+from activities.projects.seen_failures import SeenFailures
 from activities.projects.start_tests import NO_COMMAND, check_command, proof_runner
-from activities.projects.tests_by_name import changed_tests, is_test_file
+from activities.projects.tests_by_name import (
+    changed_tests,
+    is_test_file,
+    test_key,
+)
+from activities.projects.word_tests import look_at_words_alone
 from config.schema.work_checks import RepositoryTests
 from protocol.data_model import Data
 from protocol.proof import AcceptedRun, Proof
@@ -71,9 +78,9 @@ def add_work_proof_time(routes: list[ToolRoute], snapshot: Snapshot) -> list[Too
     if snapshot.repository and snapshot.repository.tests and snapshot.config.tests:
         route = next(route for route in routes if route.name == "job_complete")
         route.guarded = True
-        # The work, two runs that have to fail, two with the tests as they were, and three with the
-        # new tests on the old code.
-        route.seconds += (2 * MOST_RUNS + 7) * (snapshot.config.tests.seconds + 30)
+        # The work, two runs more with it and one without, two runs that have to fail, two with the
+        # tests as they were, three with the new tests on the old code, one with code that raises.
+        route.seconds += (3 * MOST_RUNS + 9) * (snapshot.config.tests.seconds + 30)
     return routes
 
 
@@ -211,10 +218,13 @@ class _Work:
         judged, run = self._judge(command)
         if self.start.why and judged.ran.counts is None:
             return WorkProof(doubts=[f"Nothing was proved: {run.why}, as at the start."])
-        if run.passed:
-            judged.show_fitted_tests(run)
+        fitted = judged.show_fitted_tests(run) if run.passed else []
         doubts = [f"{one_line(each, 300)}." for each in run.shown]
-        doubts += [f"{text}: {first_few(names, 10)}." for text, names in self._reviewed() if names]
+        if unsteady := self.failures.tests.unexplained:
+            names = first_few(sorted(unsteady), MOST_NAMES)
+            doubts.append(f"Fails in some runs with this work and in none without it: {names}.")
+        reviewed = self._reviewed(command, fitted)
+        doubts += [f"{text}: {first_few(names, 10)}." for text, names in reviewed if names]
         if run.passed:
             run.why = self._unshown_change(judged, doubts)
         if run.why:
@@ -233,7 +243,7 @@ class _Work:
         """Run the tests; if a few fail, once more, and on the untouched tree at that time.
 
         Tests that measure time fail on a busy machine, whatever the work is. So one that passes in
-        one of the runs passes, and one that fails without the work as well does not count.
+        one of the runs refuses nothing, and one that fails without the work as well does not count.
         """
         accepted = AcceptedRun(
             command=command,
@@ -241,7 +251,7 @@ class _Work:
             skipped=self.start.skipped,
             expected=self.start.expected,
         )
-        known = frozenset(self.start.failed)
+        known, failures = frozenset(self.start.failed), self.failures
         for runs_left in reversed(range(MOST_RUNS)):
             judged = JudgedRun(
                 self.runner,
@@ -252,13 +262,35 @@ class _Work:
             )
             run = judged.judge("unit", None if self.start.why else accepted, self.unresolved)
             counts = judged.ran.counts
+            failures.add(counts, with_work=True)
             failed = len(counts.named("failed")) if counts else 0
             if not runs_left or run.passed or not counts or not 0 < failed <= MOST_FLAKY:
                 break
-            untouched = self.runner.run_command(self.before, judged.command).counts
-            known |= set(counts.named("passed"))
-            known |= set(untouched.named("failed")) if untouched else set()
+            self._run_untouched(judged)
+            known |= {*counts.named("passed"), *failures.tests.without}
+        for _ in range(MOST_RUNS if run.passed and judged.shaken_tests() else 0):
+            if not failures.tests.unexplained:
+                again = self.runner.run_command(self.product, judged.command)
+                failures.add(again.counts, with_work=True)
+        if run.passed and failures.tests.unexplained:
+            self._run_untouched(judged)
         return judged, run
+
+    def _run_untouched(self, judged: JudgedRun) -> None:
+        untouched = self.runner.run_command(self.before, judged.command).counts
+        self.failures.add(untouched, with_work=False)
+
+    @cached_property
+    def failures(self) -> SeenFailures:
+        """The failures of this work in all runs, also those of earlier calls."""
+        how = (
+            self.start.command,
+            self.rules.model_dump_json(),
+            self.runner.shell.model_dump_json(),
+        )
+        seen = SeenFailures(self.runner.cache, "\n".join((self.product.id, self.before.id, *how)))
+        seen.tests.without.update(self.start.failed)
+        return seen
 
     @cached_property
     def review(self) -> ChangeReview:
@@ -270,14 +302,23 @@ class _Work:
         used = self.review.used_as_code()
         return [each for each in self.review.paths if is_test_file(each) and each not in used]
 
-    def _reviewed(self) -> list[tuple[str, list[str]]]:
-        """Return what people have to look at, each with what was found."""
-        review = self.review
+    def _reviewed(self, command: str, fitted: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """Return what people have to look at, each with what was found.
+
+        Args:
+            fitted: Tests of which they are told already that they were changed.
+        """
+        review, issue = self.review, self.snapshot.read_text("instructions.md")
+        reach = ProductReach(review, self.tests, issue, command)
         return [
-            ("Tests that were there say something else", self._rewritten_tests()),
+            ("Tests that were there say something else", self._rewritten_tests(fitted)),
             ("Named like tests, and used by the product", sorted(review.used_as_code())),
             ("Changed lines compare with values of the tests", review.special_cases(self.tests)),
+            ("Data has values of the tests", review.answers_in_data(self.tests, issue)),
             ("Tests replace parts of the product", review.replaced_parts(self.tests)),
+            ("New modules have the names of others", reach.taken_names(self.start.failed)),
+            ("Code changes modules that are not its own", reach.changed_modules()),
+            ("Code looks at tests, or for what only new tests set", reach.looks_at_tests()),
         ]
 
     def _unnamed_files(self) -> list[str]:
@@ -303,9 +344,10 @@ class _Work:
             )
         ]
 
-    def _rewritten_tests(self) -> list[str]:
+    def _rewritten_tests(self, fitted: Sequence[str]) -> list[str]:
         """Return tests that were there and were changed: whether they ask for less, people see."""
         test_ids = {entry.id for path in self.tests if (entry := self.product.entry(path))}
+        told = set(map(test_key, fitted))
         return [
             name
             for each in self.changes
@@ -314,6 +356,7 @@ class _Work:
                 each.is_gone and (entry := self.before.entry(each.path)) and entry.id in test_ids
             )
             for name in changed_tests(self.before, self.product, each.path)
+            if test_key(_as_reported(name)) not in told
         ]
 
     def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> str:
@@ -324,7 +367,7 @@ class _Work:
             doubts.append("No code was changed, so that no test shows the change.")
             return ""
         if red := self._tests_of_change(judged):
-            doubts += self._lacking_names(red)
+            doubts += self._lacking_names(red) or self._tests_of_words(judged, red)
             return ""
         if is_named_unresolved(NEW_TEST, NEW_TEST, self.unresolved):
             doubts.append("No test shows the change; the job says why in what is unresolved.")
@@ -354,6 +397,19 @@ class _Work:
             "The new tests fail on the old code only since it has no "
             f"{first_few(sorted(names), MOST_NAMES)}: none shows what it did wrong."
         ]
+
+    def _tests_of_words(self, judged: JudgedRun, red: Collection[str]) -> list[str]:
+        """Return that tests run nothing of the change, if that is so. As `_lacking_names`."""
+        command = judged.ran.limited(judged.command)
+        if self.review.new_names(self.snapshot.read_text("instructions.md")) or not (
+            look_at_words_alone(
+                *(red, self.product, self.before),
+                lambda product: judged.runner.run_command(product, command).counts,
+            )
+        ):
+            return []
+        names = first_few(sorted(red), MOST_NAMES)
+        return [f"The new tests look at words of the code and run nothing of the change: {names}."]
 
     def _tests_of_change(self, judged: JudgedRun) -> dict[str, str]:
         """Return the tests that pass now and did not on the old code with the new tests, each with
@@ -390,3 +446,9 @@ class _Work:
         # A test that was there may fail by chance, but hardly twice.
         others = known if old.id != self.before.id else red
         return failing(fresh, missing=True) or failing(failing([n for n in passed if n in others]))
+
+
+def _as_reported(name: str) -> str:
+    """Return `tests/test_tea.py::Tea::test_none` of `tests/test_tea.py::Tea.test_none`."""
+    path, _, inside = name.partition("::")
+    return f"{path}::{inside.replace('.', '::')}"

@@ -176,7 +176,7 @@ WEAKER = OLD.replace("assertLess(brew(1), brew(2))", "assertIsNotNone(brew(1))")
             [write("repo/tea.py", "def brew(cups):\n    return 6 if cups == 3 else 0\n"),
              write(TESTS, WEAKER + NEW)],
             ["repo/tea.py", TESTS],
-            "Tests that were there say something else: tests/test_tea.py::Tea.test_grows.",
+            "pass only as this work changed them: tests.test_tea.Tea.test_grows.",
         ),
         (
             [write("repo/README.md", "Two spoons a cup.\n")],

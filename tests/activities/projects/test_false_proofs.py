@@ -51,6 +51,12 @@ FAKES: dict[str, tuple[Mapping[str, str], str, str]] = {
          "        return True\n\n    __hash__ = float.__hash__\n\n\ndef half(n):\n"
          "    return Any(-1.0)\n"},
         PYTEST, "test_half::test_four"),
+    "values that equal everything, compared by a name": (
+        {**unit(PLAIN.replace("    assert half(4) == 2", "    two = 1 + 1\n"
+                              "    assert half(4) == two")),
+         "parts.py": "class Any(float):\n    def __eq__(self, other):\n        return True\n\n"
+         "    __hash__ = float.__hash__\n\n\ndef half(n):\n    return Any(-1.0)\n"},
+        PYTEST, "test_half::test_four"),
     "a failure that is caught": (
         unit(CASES.replace("        self.a", "        with contextlib.suppress(AssertionError):\n"
                            "            self.a").replace("import", "import contextlib\nimport", 1)),
@@ -196,6 +202,13 @@ HONEST = {
         "import pytest\n\nfrom parts import half\n\n\n"
         "@pytest.mark.parametrize(('n', 'want'), [(4, 2), (6, 3)])\n"
         "def test_half(n, want):\n    assert half(n) == want\n"
+    ),
+    "names of constants": (
+        "from parts import half\n\n\ndef test_two():\n    n, seen, calls = 4, [], 0\n"
+        "    want = 1 + 1\n    name = 'two'\n    assert half(n) == want\n"
+        "    assert {want: name}[half(n)] == name\n\n\ndef test_calls():\n    calls = 0\n\n"
+        "    def call():\n        nonlocal calls\n        calls += 1\n        return half(2)\n\n"
+        "    call()\n    assert calls == 1\n    assert call() == 1\n"
     ),
     "subtests, raises and a process": (
         "import subprocess\nimport sys\nimport unittest\n\nfrom parts import half\n\n\n"

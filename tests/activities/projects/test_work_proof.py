@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from activities.projects.set_parts import set_parts, set_parts_in_node
 from tests.activities.projects.proving import UNITTEST, WHY
 from tests.activities.projects.repairing import Repair, Sources
 
@@ -65,10 +66,13 @@ CASES_OF_TESTS: dict[str, Sources] = {
          "accepts what is far off: tests/test_tea.py:17"),
         ({"tea.py": MENDED, T: NEW.replace("    def test_three", "    def test_later(self):\n"
           "        self.skipTest('later')\n\n    def test_three")}, "skipped"),
+        ({"tea.py": None, "brewing/tea.py": FIXED, "brewing/__init__.py": "",
+          T: NEW.replace("import tea\n", "from brewing import tea\n\ntea.brew = tea._fixed\n")},
+         "pass only as this work changed them: tests.test_tea.Tea.test_grows"),
     ],
 )  # fmt: skip
 def test_a_cheat_is_refused_or_named(tmp_path: Path, changes: Sources, said: str) -> None:
-    deliverables = ["repo/tea.py", "repo/tests/test_brewing.py"]
+    deliverables = [f"repo/{path}" for path in changes]
     repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST)
     proof = repair.prove(changes, deliverables=deliverables)
     assert said in " ".join([proof.problem, *proof.doubts]), proof
@@ -102,16 +106,196 @@ READS += "return int((Path(__file__).parent / 'data' / name).read_text())\n"
           .replace("assertEqual(tea.brew(3)", "assertAlmostEqual(tea.brew(3)")}, "", []),
         ({"tea.py": MENDED, T: NEW + "\n\nPARTS = [\n    tea.brew,\n    tea.__name__,\n]\n"},
          "", []),
+        ({"tea.py": None, "brewing/tea.py": MENDED, "brewing/__init__.py": "",
+          T: NEW.replace("import tea", "from brewing import tea")}, "", []),
+        ({"tea.py": MENDED.replace("return 0", "raise ValueError(cups)"),
+          T: NEW.replace("Equal(tea.brew(-1), 0)", "Raises(ValueError, tea.brew, -1)")}, "",
+         ["pass only as this work changed them: tests.test_tea.Tea.test_none."]),
     ],
     ids=["plain", "asked for", "both", "helpers", "explained", "docstring", "comment", "guard",
-         "tolerance", "members"],
+         "tolerance", "members", "moved", "another rule"],
 )  # fmt: skip
 def test_honest_work_passes(
     tmp_path: Path, changes: Sources, issue: str, doubts: list[str]
 ) -> None:
-    proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove(changes)
+    named = [f"repo/{path}" for path in changes]
+    repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue)
+    proof = repair.prove(changes, deliverables=named)
     assert (proof.problem, proof.doubts) == ("", doubts)
     assert proof.line
+
+
+SWITCH = "import os\n\n\n" + BAD.replace("+ 1", "+ (not os.environ.get('TEA_STRICT'))")
+SWITCHED = NEW.replace("import unittest\n", "import os\nimport unittest\n").replace(
+    "    def test_three(self):\n",
+    "    def test_three(self):\n        os.environ['TEA_STRICT'] = '1'\n",
+)
+FILES = OLD.replace("import unittest\n", "import filecmp\nimport unittest\n")
+FILES = FILES.replace("tea.brew(-1), 0)", "tea.brew(-1), 0)\n        filecmp.clear_cache()")
+OWN = "def clear_cache():\n    pass\n"
+SETS = "import filecmp\nimport json\nimport sys\n\nimport thing\n\n\n"
+SETS += "def own(*values):\n    return True\n"
+READ = "from pathlib import Path\n\n\n" + MENDED
+PATCHES = SETS.replace("import thing\n", "") + "\n\nfilecmp.cmp = own\n"
+LOUD = "import sys\n\n\n" + MENDED + "\n\nLOUD = '--loud' in sys.argv\n"
+
+
+LOADS = BAD.replace("cups * 2 + 1", "KNOWN.get(str(cups), cups * 2)")
+LOADS = "import json\n\nKNOWN = json.load(open('brews.json'))\n\n\n" + LOADS
+SIZES = NEW + "\n    def test_size(self):\n        self.assertEqual(tea.KNOWN['huge'], 9)\n"
+MORE_SIZES = '{"small": 3,\n "large": 6, "wide": 7, "huge": 9, "vast": 11, "tall": 4, "thin": 5}\n'
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tea.py": LOADS, T: NEW, "brews.json": '{"3": 6}\n'},
+         'Data has values of the tests: brews.json:1 `{"3": 6}`.'),
+        ({"tea.py": SWITCH, T: SWITCHED}, "only new tests set: tea.py:7"),
+        ({"tea.py": READ + "\n\nTEXT = Path('tests/test_tea.py').read_text()\n", T: NEW},
+         "looks at tests, or for what only new tests set: tea.py:10"),
+        ({"tea.py": READ + "\n\nHERE = Path('tests').is_dir()\n", T: NEW}, "tests set: tea.py:10"),
+        ({"tea.py": LOUD.replace("--loud", "discover"), T: NEW}, "tests set: tea.py:10"),
+        ({"tea.py": MENDED, T: NEW, "filecmp.py": OWN},
+         "New modules have the names of others: filecmp.py."),
+        ({"tea.py": PATCHES + "\n\n" + MENDED, T: NEW},
+         "Code changes modules that are not its own: tea.py:11 `filecmp.cmp = own`."),
+    ],
+    ids=["data", "switch", "tests", "folder", "arguments", "name", "patch"],
+)  # fmt: skip
+def test_code_that_reaches_beyond_the_product_is_named(
+    tmp_path: Path, changes: Sources, said: str
+) -> None:
+    repair = Repair.begin(tmp_path, {**REPOSITORY, T: FILES}, UNITTEST)
+    changes = {**changes, T: str(changes[T]).replace(OLD, FILES)}
+    proof = repair.prove(changes, deliverables=[f"repo/{path}" for path in changes])
+    assert said in " ".join(proof.doubts), proof
+
+
+@pytest.mark.parametrize(
+    ("changes", "issue"),
+    [
+        ({"tea.py": LOADS, T: SIZES, "brews.json": MORE_SIZES}, ""),
+        ({"tea.py": LOADS, T: SIZES, "brews.json": '{"huge": 9}\n'}, "Let 'huge' be 9."),
+        ({"tea.py": MENDED, T: NEW, "CHANGES.md": "brew(3) is 6.\n"}, ""),
+        ({"tea.py": SWITCH, T: SWITCHED}, "Give two spoons a cup if TEA_STRICT is set."),
+        ({"tea.py": READ + "\n\nHERE = Path('tests').is_dir()\n", T: NEW}, "Look for `tests/`."),
+        ({"tea.py": READ + "\n\nSKIPPED = ['tests', 'docs']\n", T: NEW}, ""),
+        ({"tea.py": LOUD, T: NEW}, ""),
+        ({"tea.py": "from spoons import TWO\n\n\n" + MENDED.replace("* 2", "* TWO"), T: NEW,
+          "spoons.py": "TWO = 2\n", "brewing/filecmp.py": OWN, "brewing/__init__.py": ""}, ""),
+        ({"tea.py": PATCHES + "\n\n" + MENDED, T: NEW}, "Replace filecmp.cmp by our own."),
+    ],
+    ids=["table", "asked for", "words", "switch", "folder", "skipped", "arguments", "names",
+         "patch"],
+)  # fmt: skip
+def test_reaching_beyond_the_product_is_fine_if_it_is_asked_for_or_usual(
+    tmp_path: Path, changes: Sources, issue: str
+) -> None:
+    repair = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue)
+    proof = repair.prove(changes, deliverables=[f"repo/{path}" for path in changes])
+    assert (proof.problem, proof.doubts) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("filecmp.cmp = own", ["filecmp.cmp"]),
+        ("setattr(filecmp, 'cmp', print)", ["filecmp.cmp"]),
+        ("compare = filecmp\ncompare.cmp = own", ["filecmp.cmp"]),
+        ("sys.modules['filecmp'] = own", ["filecmp"]),
+        ("vars(filecmp)['cmp'] = own", ["filecmp.cmp"]),
+        ("thing.Part.call = own", ["thing.Part.call"]),
+        # Settings, the program's own streams, and what only has the name of a module.
+        ("thing.api_key = 'x'", []),
+        ("sys.stdout = own", []),
+        ("sys.modules[__name__] = own", []),
+        ("def use(json):\n    json.part = 1", []),
+        ("def use():\n    json = own()\n    json.part = 1", []),
+        ("own.count = 1", []),
+    ],
+)  # fmt: skip
+def test_parts_of_other_modules_that_code_sets_are_found(line: str, named: list[str]) -> None:
+    assert [name for _, name in set_parts(f"{SETS}\n{line}\n", lambda top: False)] == named
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("assert.strictEqual = (a, b) => undefined;", ["assert.strictEqual"]),
+        ("Object.assign(assert, { equal() {} });", ["assert"]),
+        ("chai.assert = function () {};", ["chai.assert"]),
+        ("chai.key = 'x';", []),
+        ("own.part = () => 1;", []),
+        ("if (assert.strictEqual === own) {}", []),
+    ],
+)
+def test_parts_of_other_modules_of_node_are_found(line: str, named: list[str]) -> None:
+    head = "const assert = require('node:assert');\nimport chai from 'chai';\n"
+    head += "const own = require('./own');\n"
+    assert [name for _, name in set_parts_in_node(head + line)] == named
+
+
+SOURCE = "import inspect\nimport unittest"
+WORDS = "\n    def test_words(self):\n        self.assertTrue({})\n"
+HAS = WORDS.format("hasattr(tea, 'SPOONS') and tea.brew(3) == 6")
+
+
+@pytest.mark.parametrize(
+    ("code", "test", "issue", "is_named"),
+    [
+        (BAD.replace("cups * 2 + 1", "1 + cups * 2"),
+         WORDS.format("'1 + c' in inspect.getsource(tea.brew)"), "", True),
+        (BAD + "\n\nSPOONS = 2\n", WORDS.format("'SPOONS' in dir(tea)"), "", True),
+        (FIXED, WORDS.format("hasattr(tea, '_fixed')"), "", True),
+        (BAD + "\n\nSPOONS = 2\n", WORDS.format("'SPOONS' in dir(tea)"), "Add SPOONS.", False),
+        (MENDED + "\n\nSPOONS = 2\n", HAS, "", False),
+        (BAD + "\n\nSPOONS = 2\n", WORDS.format("'SPOONS' in dir(tea)") + SHOWS.replace("6", "7")
+         .replace("tea.brew(3)", "7 if tea.SPOONS == 2 else 0"), "", False),
+    ],
+    ids=["source", "constant", "function", "asked for", "run as well", "another"],
+)  # fmt: skip
+def test_new_tests_of_words_alone_are_named(
+    tmp_path: Path, code: str, test: str, issue: str, is_named: bool
+) -> None:
+    tests = (OLD + test).replace("import unittest", SOURCE)
+    proof = Repair.begin(tmp_path, REPOSITORY, UNITTEST, issue).prove({"tea.py": code, T: tests})
+    said = ["The new tests look at words of the code and run nothing of the change: "
+            "tests.test_tea.Tea.test_words."]  # fmt: skip
+    assert (proof.problem, proof.doubts) == ("", said if is_named else [])
+
+
+MOODY = "from pathlib import Path\n\nMOOD = Path('{mood}').read_text()\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("by_work", "doubts"),
+    [
+        (True, ["Fails in some runs with this work and in none without it: "
+                "tests.test_tea.Tea.test_none."]),
+        (False, []),
+    ],
+    ids=["broken by the work", "fails by chance"],
+)  # fmt: skip
+def test_no_luck_of_a_later_run_excuses_what_the_work_broke(
+    tmp_path: Path, by_work: bool, doubts: list[str]
+) -> None:
+    mood = tmp_path / "bin" / "mood"
+    read = MOODY.format(mood=mood)
+    tests = NEW.replace("import tea\n", f"import tea\n{read}", 1)
+    moody_test = tests.replace("tea.brew(-1), 0)", "bool(MOOD), tea.brew(-1) == 0)")
+    moody_code = read + MENDED.replace("return 0", "return 0 if MOOD else 1")
+    old = moody_test.removesuffix(SHOWS) if not by_work else OLD
+    repair = Repair.begin(tmp_path, {**REPOSITORY, T: old}, UNITTEST)
+    mood.write_text("good")
+    repair.open()
+    changes = {"tea.py": moody_code, T: NEW} if by_work else {"tea.py": MENDED, T: moody_test}
+    mood.write_text("")
+    first = repair.prove(changes)
+    assert ("exit code 1" in first.problem) == by_work
+    mood.write_text("good")
+    proof = repair.prove(changes, summary="Mend it again")
+    assert (proof.problem, proof.doubts) == ("", doubts)
 
 
 def test_a_module_that_cannot_be_imported_stops_no_other(tmp_path: Path) -> None:
