@@ -21,9 +21,19 @@ MAX_INPUTS = 20_000
 """Most files of a repository that a deliverable is compared with."""
 DOCUMENTS = "documents"
 OUTPUT = "output"
+MAX_FOLDED = 1_000_000
+"""Bytes of a file that is compared with inputs by its words."""
 _COPIES = re.compile(
-    r"\b(?:cop(?:y|ies)|move[sd]?|unchanged|as (?:it|they) (?:is|are)|kopier\w*)\b", re.I
+    r"\b(?:cop(?:y|ies)(?!.(?:editor|writer)s?)|move[sd]?|unchanged|as (?:it|they) (?:is|are)"
+    r"|kopier\w*|(?:this|these) (?:brief|instructions?))\b",
+    re.I,
 )
+_HAS_OTHER_WORDS = re.compile(
+    r"\b(?:translat(?:e|ing)|summari[sz](?:e|ing)|sum up|condense|rephrase|paraphrase|übersetzen?"
+    r"|fasse|write an? (?:\w+ )?(?:translation|summary|essay|story|poem|review|analysis))\b",
+    re.I,
+)
+"""Asks for a text that has other words than its source, and not another form of it."""
 
 
 def list_missing_deliverables(snapshot: Snapshot, paths: list[str]) -> list[str]:
@@ -134,9 +144,12 @@ class _Inputs:
         """Return of which input a file is a copy, as the end of a sentence; None if of none."""
         if self._names is None:
             self._names = self._read_names()
-        name = self._names.get(entry.id)
-        if name is None or self._is_asked_for_as_copy(entry.path):
+        same = self._names.get(entry.id)
+        name = same or self._source_in_other_form(entry)
+        if name is None or self._is_asked_for(entry.path, _COPIES):
             return None
+        if not same:
+            return f"has the very words of {name}; name what the job made of it"
         if name == entry.path:
             return "was there before the job and is unchanged; name what the job made"
         return f"is an unchanged copy of {name}; name what the job made of it"
@@ -157,17 +170,35 @@ class _Inputs:
             start = Files(self._snapshot.files.store, self._link.tree)
             for _, entry in zip(range(MAX_INPUTS), start.walk(), strict=False):
                 names[entry.id] = f"{self._link.folder}/{entry.path}"
+        brief = self._snapshot.files.entry("instructions.md")
+        names |= {brief.id: brief.path} if brief is not None else {}
         changed = {entry.path for entry in _walk(self._snapshot.changes, DOCUMENTS)}
         for entry in _walk(self._snapshot.files, DOCUMENTS):
             if entry.kind == "file" and entry.path not in changed:
                 names[entry.id] = entry.path
         return names
 
-    def _is_asked_for_as_copy(self, path: str) -> bool:
+    def _source_in_other_form(self, entry: FileEntry) -> str | None:
+        """Return the document whose words a file has, though others are asked for."""
+        if entry.size > MAX_FOLDED or not self._is_asked_for(entry.path, _HAS_OTHER_WORDS):
+            return None
+        files, words = self._snapshot.files, None
+        for each in _walk(files, DOCUMENTS):
+            if each.kind == "file" and entry.size <= 2 * each.size <= 4 * entry.size:
+                words = words or _words_in(files.read_entry(entry))
+                if words and words == _words_in(files.read_entry(each)):
+                    return each.path
+        return None
+
+    def _is_asked_for(self, path: str, how: re.Pattern[str]) -> bool:
         return any(
-            named == path and _COPIES.search(each.text) is not None
+            named == path and how.search(each.text) is not None
             for named, each in _asked_for(self._snapshot)
         )
+
+
+def _words_in(content: bytes) -> list[str]:
+    return re.findall(r"\w+", content.decode(errors="replace").casefold())
 
 
 def _walk(files: Files, folder: str) -> Iterable[FileEntry]:

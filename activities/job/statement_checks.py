@@ -9,14 +9,21 @@ put right by the agent.
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from itertools import pairwise
 
-from activities.checkpoints import Files, FilesError, PathRefused
+from activities.checkpoints import FileEntry, Files, FilesError, PathRefused
+from activities.job.content_counts import count_readings
+from activities.job.demanded_counts import demanded_counts, demanded_files, says_range
 from activities.job.empty_content import empty_content_reason
+from activities.job.file_formats import wrong_format_reason
 from activities.text.statement_words import any_word
 from protocol.scope_ledger import ScopeItem, Statement
 
 MAX_READ = 2_000_000
-ASIDE = ("notes/", "archive/")
+MAX_RANGE = 1_000
+"""Most files that "a_1.md to a_9.md" may stand for."""
+ASIDE = ("notes/", "archive/", "tools/", "skills/")
 """Folders in which no result is looked for, unless the brief names them."""
 _TAKES = re.compile(
     r"\b(?:delete|remove|rename|move|drop|lösche|entferne)"
@@ -39,20 +46,17 @@ _TAKES_IT = re.compile(
 _OTHER_PATH = re.compile(r"[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]\w{0,4}\b", re.IGNORECASE)
 _AND = re.compile(r"[\s\"'`]*(?:,|and|und|,\s*and)[\s\"'`]*", re.IGNORECASE)
 _HEADING = re.compile(
-    r"\b(?:heading|headed|titled|section|überschrift|abschnitt)s?\b[^\"“„`'\n]{0,20}"
-    r"[\"“„`']([^\"”“`'\n]{2,80})[\"”“`']",
+    r"\b(?:heading|headed|titled|section|überschrift|abschnitt)(?P<plural>s|en|e)?\b[^\"“„`'\n]{0,20}"
+    r"[\"“„`'](?P<title>[^\"”“`'\n]{2,80})[\"”“`']",
     re.IGNORECASE,
 )
-_COUNT = re.compile(
-    r"\b(?P<bound>at least|at most|exactly|no more than|no fewer than|mindestens|höchstens|genau)"
-    r"\s+"
-    r"(?P<number>\d{1,6})\s+"
-    r"(?P<unit>words?|lines?|rows?|bullets?|bullet points?|entries|entry|sections?|headings?"
-    r"|wörter|worte|zeilen|einträge|abschnitte)\b",
-    re.IGNORECASE,
+_NEXT_HEADING = re.compile(
+    r"\s*(?:,\s*(?:and|und)|,|and|und|&)\s*[\"“„`']([^\"”“`'\n]{2,80})[\"”“`']", re.IGNORECASE
 )
-_UPPER = ("at most", "no more than", "höchstens")
-_LOWER = ("at least", "no fewer than", "mindestens")
+_WITH_THE = r"(?:with|has|have|contains?|containing|mit|hat|enthält)\s+(?:the|den|die)"
+_OF_OTHER = re.compile(r"\W*(?:of|from|in|aus|von)\b", re.IGNORECASE)
+_LETTERS = re.compile(r"\w+")
+_PLURALS = {"entry": "entries"}
 _NEGATION = any_word(r"not?|never|without|nicht|kein\w*|ohne|nie")
 _CONDITION = any_word(
     r"if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|"
@@ -70,14 +74,40 @@ _PROGRAM = re.compile(
     re.IGNORECASE,
 )
 """Begins what says how something behaves when it runs, and so not what the job leaves."""
-_FOR_EACH = any_word(r"each|every|per|je|jede[nrms]?|pro")
 _REFERENCE = re.compile(r"\b(?:the|this|der|die|dem|den|im|diese[nrms]?)\s+$", re.IGNORECASE)
 _OF_WHOLE = re.compile(
     r"^[\s\"'`(,]*(?:(?:with|has|have|of|is|must|shall|should|may|will|be|contains?|mit|hat|muss|soll"
     r"|darf|haben|enthält)\b[\s,]*)*$",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"^\s*\|?[\s:|-]*-{2,}[\s:|-]*$")
+_RANGE = re.compile(
+    r"[\s\"'`,]*(?P<word>to|bis|-|through|thru|until|\u2013|\u2014|\.\.+|\u2026)[\s\"'`,]*",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,6})(?P<after>\D*)", re.DOTALL)
+_PLACEHOLDER = re.compile(
+    r"(?:todo|to do|tbd|tba|tbc|fixme|xxx|placeholder|to be (?:done|written|added|determined)"
+    r"|platzhalter|coming soon|lorem ipsum)",
+    re.IGNORECASE,
+)
+_OF_FORM = any_word(
+    r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|empty|vorlagen?"
+    r"|gerüst|gliederung|platzhalter|leere[nrs]?"
+)
+"""Asks for a file in which little has to stand."""
+_OF_BRIEF = any_word(r"this|these|cop(?:y|ies)|quote|verbatim|wörtlich|diese[nrms]?|kopier\w*")
+_BROKEN = re.compile(
+    r"invalid|broken|corrupt|malformed|damaged|truncated|unreadable|fake|dummy|mock|stub|fixture|bad"
+    r"|placeholder|plain text|wrong|templat|comment|json5|jsonc|tsconfig|ungültig|kaputt|defekt"
+    r"|beschädigt",
+    re.IGNORECASE,
+)
+"""Asks for a file that is not what its ending says, or may."""
+_REPEATS = re.compile(r"repeat|repetit|same|identical|copies|times|random|only the|wiederhol", re.I)
+_FEWEST = 20
+"""Of so many words one has to be new for a text that a number of words is asked of."""
+_MOST_NEW = 2000
+"""Words of a text from which on no more need be new."""
 
 
 def holds_statements(files: Files, item: ScopeItem) -> bool:
@@ -122,19 +152,82 @@ def _problems(files: Files, statement: Statement) -> list[str]:
     if not statement.paths:
         return []
     problems = []
-    for group in _demanded_paths(statement):
-        contents = {path: _read_named_file(files, path) for path in group}
-        whys = [
-            f"{path} does not exist" if data is None else f"{path} {why}"
-            for path, data in contents.items()
-            if (why := "" if data is None else empty_content_reason(path, data)) is not None
-        ]
+    groups = _demanded_paths(statement)
+    for group in groups:
+        whys = [f"{path} {why}" for path in group if (why := _file_problem(files, path, statement))]
         problems += whys if len(whys) == len(group) else []
+    if not problems:
+        problems = _range_problems(files, statement.text, [group[0] for group in groups])
     paths = [path for path in statement.paths if "*" not in path]
-    data = _read_named_file(files, paths[0]) if len(paths) == 1 else None
-    if problems or data is None or len(data) > MAX_READ or b"\0" in data:
+    entry = _find_named(files, paths[0]) if len(paths) == 1 else None
+    if problems or entry is None:
         return problems
+    if entry.kind == "folder":
+        return _folder_problems(files, entry, paths[0], statement.text)
+    data = files.read_entry(entry) if entry.size <= MAX_READ else b"\0"
+    if b"\0" in data:
+        return []
     return [f"{paths[0]} {why}" for why in _amiss(statement, data.decode(errors="replace"))]
+
+
+def _file_problem(files: Files, path: str, statement: Statement) -> str | None:
+    entry = _find_named(files, path)
+    if entry is None:
+        return "does not exist"
+    if entry.kind == "folder":
+        return None
+    content = files.read_entry(entry)
+    if why := empty_content_reason(path, content):
+        return why
+    return None if _BROKEN.search(statement.text) else wrong_format_reason(path, content)
+
+
+def _range_problems(files: Files, said: str, paths: list[str]) -> list[str]:
+    """Return what is missing of "15 files a_01.md to a_15.md" between the two."""
+    problems = []
+    for first, last in pairwise(paths):
+        between = said.partition(first)[2].partition(last)[0]
+        joined, entry = _RANGE.fullmatch(between), _find_named(files, first)
+        ends = [_NUMBERED.fullmatch(path.rpartition("/")[2]) for path in (first, last)]
+        if not (joined and entry and ends[0] and ends[1]):
+            continue
+        names = {(end["before"], end["after"]) for end in ends if end}
+        low, high = (int(end["number"]) for end in ends if end)
+        plain = joined["word"].lower() in ("to", "bis", "-")
+        count = high - low + 1
+        if len(names) > 1 or not 2 < count <= MAX_RANGE or (plain and not says_range(said, count)):
+            continue
+        found = set()
+        for each in files.children(entry.path.rpartition("/")[0]):
+            named = _NUMBERED.fullmatch(each.path.rpartition("/")[2])
+            if (
+                named
+                and (named["before"], named["after"]) in names
+                and each.kind != "folder"
+                and not empty_content_reason(each.path, files.read_entry(each))
+            ):
+                found.add(int(named["number"]))
+        if lacking := sorted(set(range(low, high + 1)) - found):
+            problems.append(
+                f"{len(lacking)} of the {count} files {first} to {last} are missing or empty, "
+                f"such as number {lacking[0]}"
+            )
+    return problems
+
+
+def _folder_problems(files: Files, folder: FileEntry, path: str, said: str) -> list[str]:
+    number = 0 if _REPEATS.search(said) else demanded_files(said)
+    contents: set[bytes] = set()
+    for entry in files.walk(folder.path) if number else ():
+        content = files.read_entry(entry) if entry.size <= MAX_READ else entry.id.encode()
+        if not empty_content_reason(entry.path, content):
+            contents.add(b" ".join(content.split()))
+        if len(contents) >= number:
+            return []
+    if not number:
+        return []
+    found = f"{len(contents):,} {'file' if len(contents) == 1 else 'different files'} of {number:,}"
+    return [f"{path} has {found} that are asked for"]
 
 
 def _demanded_paths(statement: Statement) -> list[list[str]]:
@@ -172,63 +265,86 @@ def _amiss(statement: Statement, text: str) -> list[str]:
     said, path = statement.text, statement.paths[0]
     lines = [line.strip(" #*_:=").casefold() for line in text.splitlines()]
     amiss = [
-        f"has no heading {match[1]!r}"
-        for match in _HEADING.finditer(said)
-        if not any(match[1].strip().casefold() in line for line in lines)
-        and not _NEGATION.search(said[: match.start()])
-        and not _REFERENCE.search(said[: match.start()])
-        and not _OR.search(said[match.end() :])
+        f"has no heading {title!r}"
+        for title in _quoted_headings(said, path)
+        if not any(title.casefold() in line for line in lines)
     ]
-    for match in _COUNT.finditer(said):
-        if _FOR_EACH.search(said):
-            continue
-        bound, number = match["bound"].casefold(), int(match["number"])
-        counts = _counts(match["unit"].casefold(), text)
-        before = said[: match.start()]
+    filled = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if filled and all(map(_is_placeholder, filled)) and not _OF_FORM.search(said):
+        amiss.append(f"holds nothing but placeholders, such as {filled[0].strip()[:40]!r}")
+    if _folded(text) == _folded(said) and not _OF_BRIEF.search(said):
+        amiss.append("holds nothing but the words of the instructions")
+    for count in demanded_counts(said, path):
+        readings = count_readings(count.unit, path, text)
+        sizes = [len(reading) for reading in readings]
+        before = said[: count.start]
         # "An abstract of at most 50 words in report.md" says nothing of the whole file.
         of_whole_file = path in before and _OF_WHOLE.match(before.partition(path)[2].lstrip("/"))
-        too_few = bound not in _UPPER and all(count < number for count in counts)
-        too_many = bound not in _LOWER and all(count > number for count in counts)
-        if counts and (too_few or (too_many and of_whole_file)):
-            amiss.append(f"has {counts[0]:,} {match['unit']}, {bound} {number:,} are asked for")
+        most = count.most if of_whole_file else None
+        if not sizes:
+            continue
+        if max(sizes) < count.least or (most is not None and min(sizes) > most):
+            unit = count.unit if sizes[0] == 1 else _PLURALS.get(count.unit, f"{count.unit}s")
+            amiss.append(f"has {sizes[0]:,} {unit}, {count.text} are asked for")
+        elif (
+            count.least > 2
+            and not _REPEATS.search(said)
+            and all(
+                _repeats(count.unit, reading) for reading in readings if len(reading) >= count.least
+            )
+        ):
+            amiss.append(f"has the same {count.unit} again and again, {count.text} are asked for")
     return amiss
 
 
-def _counts(unit: str, text: str) -> list[int]:
-    """Return the counts of a unit in a text, as people count it; none if nothing can be said."""
-    lines = text.splitlines()
-    filled = [line for line in lines if line.strip()]
-    headings = [line for line in filled if re.match(r"#{1,6}\s+\S", line)]
-    if unit.startswith(("word", "wörter", "worte")):
-        body = "\n".join(line for line in filled if line not in headings)
-        words = r"\w[\w'’-]*"  # noqa: RUF001
-        return [len(re.findall(words, text)), len(re.findall(words, body)), len(body.split())]
-    if unit.startswith(("bullet", "entr", "eintr")):
-        marks = [re.match(r"(\s*)(?:[-*+•]|\d+[.)])\s+\S", line) for line in filled]
-        top = [mark for mark in marks if mark and not mark[1]]
-        return [count for count in (sum(map(bool, marks)), len(top)) if count or unit[0] == "b"]
-    if unit.startswith(("section", "heading", "abschnitt")):
-        levels = [line.count("#", 0, 7) for line in headings]
-        return [len(headings), len(headings) - 1, *(levels.count(n) for n in sorted(set(levels)))]
-    if unit.startswith("row"):
-        table = [line for line in filled if "|" in line]
-        tables = sum(bool(_SEPARATOR.match(line)) for line in table)
-        return [len(filled), len(filled) - 1, len(table) - tables, len(table) - 2 * tables]
-    return [len(filled), len(lines), len(filled) - len(headings)]
+def _quoted_headings(said: str, path: str) -> Iterable[str]:
+    """Yield the headings that the file has to have: all of `sections "Costs" and "Risks"`."""
+    for match in _HEADING.finditer(said):
+        before, end = said[: match.start()], match.end()
+        of_file = re.search(rf"{re.escape(path)}[\s\"'`,]*{_WITH_THE}\s*$", before, re.IGNORECASE)
+        titles = [match["title"].strip()]
+        while match["plural"] and (following := _NEXT_HEADING.match(said, end)):
+            titles.append(following[1].strip())
+            end = following.end()
+        if (
+            not _NEGATION.search(before)
+            and (of_file or not _REFERENCE.search(before))
+            and not _OR.search(said[end:])
+            and not (of_file and _OF_OTHER.match(said[end:]))
+        ):
+            yield from titles
 
 
-def _read_named_file(files: Files, path: str) -> bytes | None:
-    """Return a file's content by a brief's path, from the top or below a folder, if any."""
+def _is_placeholder(line: str) -> bool:
+    return _PLACEHOLDER.fullmatch(line.strip(" \t\r.:!*_-+[]()<>\u2026")) is not None
+
+
+def _folded(text: str) -> str:
+    return " ".join(_LETTERS.findall(text.casefold()))
+
+
+def _repeats(unit: str, reading: list[str]) -> bool:
+    """Return whether what is counted is the same all the way, but for a header."""
+    if unit == "row":
+        return len(reading) > 3 and len(set(reading[1:])) == 1 and bool(reading[1])
+    words = {word.casefold() for word in reading}
+    return unit == "word" and len(words) * _FEWEST < min(len(reading), _MOST_NEW)
+
+
+def _find_named(files: Files, path: str) -> FileEntry | None:
+    """Return a file by a brief's path, from the top or below a folder; or the folder, if any."""
     name = path.removeprefix("./").removeprefix("/workspace/")
-    try:
-        return files.read(name)
-    except (FilesError, PathRefused):
-        pass
+    with suppress(FilesError, PathRefused):
+        entry = files.entry(files.resolve_links(name))
+        if entry is not None and entry.kind == "file":
+            return entry
     for entry in files.walk():
         ends = entry.kind == "file" and entry.path.endswith(f"/{name}")
         if ends and not entry.path.startswith(ASIDE):
-            return files.read_entry(entry) if entry.size <= MAX_READ else b"large"
+            return entry
     if "." in name.rstrip("/").rpartition("/")[2] and not name.endswith("/"):
         return None
-    folder = files.entry(name.rstrip("/")) if name else None
-    return b"folder" if folder is not None and folder.kind == "folder" else None
+    with suppress(FilesError, PathRefused):
+        folder = files.entry(name.rstrip("/")) if name else None
+        return folder if folder is not None and folder.kind == "folder" else None
+    return None

@@ -111,6 +111,20 @@ def test_an_input_is_not_handed_over_as_a_deliverable(job: Standing) -> None:
     assert not missing(job, "output/copy.md", "output/own.md")
 
 
+def test_a_translation_has_other_words(job: Standing) -> None:
+    brief = "{} documents/tea.md and write it to output/tea.md."
+    for text, refused in (("tea  is\nOLD.\n\n", True), ("Tee ist alt.", False)):
+        job.write("output/tea.md", text)
+        for verb in ("Translate", "Summarize"):
+            job.write("instructions.md", brief.format(verb))
+            assert bool(missing(job, "output/tea.md")) is refused
+    job.write("instructions.md", brief.format("Format"))
+    job.write("output/tea.md", "Tea is old.\n\n")
+    assert not missing(job, "output/tea.md")
+    job.write("output/tea.md", job.text("instructions.md"))
+    assert "copy of instructions.md" in missing(job, "output/tea.md")[0]
+
+
 def test_a_document_that_the_job_wrote_is_its_own(job: Standing) -> None:
     snapshot = job.open()
     before = snapshot.files

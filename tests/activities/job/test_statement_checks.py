@@ -65,6 +65,79 @@ AMISS = [
 ]
 
 
+POEMS = {f"output/poems/{n}/poem.md": f"Tea {n}." for n in range(15)}
+FACTS = {f"output/fact_{n:02}.md": f"Tea {n}." for n in range(1, 16)}
+WORDS = " ".join(f"word{n}" for n in range(170))
+BIG_TABLE = TABLE + "| 7 | 8 |\n" * 7 + "\nMore prose | here.\n"
+QUOTED = '\ufeffid;text\r\n1;"a\nb"\r\n2;"c\nd"\r\n3;e\r\n'
+TERMS = "".join(f"## Term {n}\n\n- is\n- has\n\n" for n in range(5))
+BOLD_TERMS = "".join(f"**Term {n}**: is one.\n\n" for n in range(5)) + "- see also\n"
+CHINESE = "茶是一种非常受欢迎的饮料, 世界各地的人们都喜欢喝茶。"
+ROWS = "<table>" + "<tr><td>a</td></tr>" * 3 + "</table>"
+IN_FOLDER = "Write 15 poems, each as its own file in output/poems/."
+IN_RANGE = "Write 15 files output/fact_01.md to output/fact_15.md."
+HEADINGS = 'Write output/a.md with the sections "Costs" and "Risks".'
+COUNTED = [
+    ("Write output/a.md of at least 20 words in Chinese.", {"output/a.md": CHINESE}),
+    ("Write a glossary output/a.md with exactly 5 entries.", {"output/a.md": TERMS}),
+    ("Write a glossary output/a.md with at least 5 entries.", {"output/a.md": BOLD_TERMS}),
+    ("Write output/a.html with a table of at least 3 rows.", {"output/a.html": ROWS}),
+    ("Write output/a.html with 9 rows.", {"output/a.html": "<p>1</p><script>show(9)</script>"}),
+    ("Write output/a.yaml with at least 5 rows.", {"output/a.yaml": "[1, 2, 3, !Ref 4, 5]\n"}),
+    (
+        "Write output/a.json with 6 rows.",
+        {"output/a.json": '{"tea": [1, 2, 3], "milk": [4, 5, 6]}'},
+    ),
+    ("Write output/a.md with exactly 3 rows in its table.", {"output/a.md": TABLE + "\nx | y.\n"}),
+    ("Write output/a.md with a table of ten rows.", {"output/a.md": BIG_TABLE}),
+    ("Write output/a.md with the top 10 rows.", {"output/a.md": TABLE}),
+    ("Write output/a.md with about 10 rows.", {"output/a.md": TABLE}),
+    ("Write output/a.md with 3 to 10 rows.", {"output/a.md": TABLE}),
+    ("Write an analysis of 50 rows of documents/a.csv to output/a.md.", {"output/a.md": PAGE}),
+    ("Write output/a.csv with exactly 3 rows.", {"output/a.csv": QUOTED}),
+    ("Write output/a.csv with exactly 3 rows.", {"output/a.csv": "1,2\n3,4\n5,6\n"}),
+    ("Write a 200-word essay to output/a.md.", {"output/a.md": WORDS}),
+    ("Write a roughly 200-word essay to output/a.md.", {"output/a.md": PAGE}),
+    ("Write a critique of a 500-word essay to output/a.md.", {"output/a.md": PAGE}),
+    ("Write a 10 to 200 word summary to output/a.md.", {"output/a.md": PAGE}),
+    ("Write a list with 3 entries to output/a.md.", {"output/a.md": "Tea, milk, water.\n"}),
+    ("Write output/a.md, 200 words or less.", {"output/a.md": PAGE}),
+    ("Write output/a.txt of at least 200 words: tea, repeated.", {"output/a.txt": "tea " * 200}),
+    ("Write three poems of at least 20 words to output/poems/.", POEMS),
+    (IN_FOLDER, POEMS),
+    ("Write up to 20 poems, each as its own file in output/poems/.", POEMS),
+    (IN_RANGE, FACTS),
+    ("Write output/v_1.md to output/v_4.md.", {"output/v_1.md": "1", "output/v_4.md": "4"}),
+    (HEADINGS, {"output/a.md": "# 1. Costs\n\nTODO: ask.\n\n**Risks:** none\n"}),
+    ("Write a template with TODO below headings to output/a.md.", {"output/a.md": "# A\n\nTODO\n"}),
+    (
+        "Save these instructions as output/a.md.",
+        {"output/a.md": "Save these instructions as output/a.md"},
+    ),
+]
+MISCOUNTED = [
+    ("Write output/a.csv with 10 rows.", {"output/a.csv": "a,b\n1,2\n"}),
+    ("Write output/a.csv with at least 10 rows.", {"output/a.csv": "a,b\n" + "1,2\n" * 10}),
+    ("Write output/a.md with a table of ten rows.", {"output/a.md": "A table.\n"}),
+    ("Write a table of ten rows to output/a.md.", {"output/a.md": TABLE}),
+    ("Write output/a.md with exactly 2 rows in its table.", {"output/a.md": TABLE + "\nx | y.\n"}),
+    ("Write output/a.json with 5 entries.", {"output/a.json": "[1, 2]"}),
+    ("Write output/a.yaml with 5 entries.", {"output/a.yaml": "- 1\n- 2\n"}),
+    ("Write output/a.html with 5 rows.", {"output/a.html": ROWS}),
+    ("Write a 200-word essay to output/a.md.", {"output/a.md": "Tea."}),
+    ("Write output/a.md: a 200-word essay.", {"output/a.md": PAGE}),
+    ("Write output/a.md of at least 90 words in Chinese.", {"output/a.md": CHINESE}),
+    ("Write output/a.md of at least 200 words.", {"output/a.md": "tea " * 200}),
+    (IN_FOLDER, {"output/poems/1.md": "Tea."}),
+    (IN_FOLDER, dict.fromkeys(POEMS, "Tea.")),
+    (IN_RANGE, {"output/fact_01.md": "Tea.", "output/fact_15.md": "Tea."}),
+    (HEADINGS, {"output/a.md": "# Costs\n\nMany.\n"}),
+    (HEADINGS, {"output/a.md": "# Costs\n\nTODO\n\n# Risks\n\nTBD\n"}),
+    ("Write a story to output/a.md.", {"output/a.md": "Write a story\nto output/a.md.\n"}),
+    ("Write report.md.", {"tools/report.md": "Tea."}),
+]
+
+
 def problems(folder: Path, brief: str, contents: dict[str, str]) -> list[str]:
     files = Files.empty(open_checkpoints(Root.open(folder, create=True), "job", create=True).store)
     for path, text in contents.items():
@@ -76,12 +149,12 @@ def problems(folder: Path, brief: str, contents: dict[str, str]) -> list[str]:
     return statement_problems(files, ScopeItem(id="B1", text=brief, statements=stated))
 
 
-@pytest.mark.parametrize(("brief", "contents"), HONEST)
+@pytest.mark.parametrize(("brief", "contents"), [*HONEST, *COUNTED])
 def test_honest_work_is_not_amiss(tmp_path: Path, brief: str, contents: dict[str, str]) -> None:
     assert problems(tmp_path, brief, contents) == []
 
 
-@pytest.mark.parametrize(("brief", "contents"), AMISS)
+@pytest.mark.parametrize(("brief", "contents"), [*AMISS, *MISCOUNTED])
 def test_what_is_plainly_missing_is_found(
     tmp_path: Path, brief: str, contents: dict[str, str]
 ) -> None:
