@@ -18,8 +18,11 @@ MAX_MEMBER_BYTES = 1_000_000
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that count as letters or symbols and show nothing."""
 _MARKUP = re.compile(
-    r"<!--.*?-->|<head\b.*?</head\s*>|<style\b.*?</style\s*>|<!?/?[A-Za-z][^<>]*>", re.DOTALL | re.I
+    r"<!--.*?(?:-->|\Z)|<head\b(?:(?!<head\b).)*?</head\s*>|<style\b.*?(?:</style\s*>|\Z)"
+    r"|<!?/?[A-Za-z][^<>]*>",
+    re.DOTALL | re.I,
 )
+"""What is not shown. What is not closed ends where a browser ends it, and costs no second look."""
 _SHOWN_TAGS = re.compile(
     r"<(?:img|svg|canvas|script|iframe|video|audio|object|embed|input)\b", re.I
 )
