@@ -158,7 +158,7 @@ def test_a_job_that_completed_is_forked_at_its_end_and_a_testers_findings_say_al
     assert not again.handoff.inputs.says_all
 
 
-def test_a_merge_is_titled_by_its_coder_and_says_what_each_attempt_did() -> None:
+def test_a_merge_is_titled_by_what_is_short_and_says_what_each_attempt_did() -> None:
     play = listed("brew")
     play.one(ChildWork(commit="c1", report="Brewed it."))
     play.one(verdict("It is cold."))
@@ -166,8 +166,12 @@ def test_a_merge_is_titled_by_its_coder_and_says_what_each_attempt_did() -> None
     [move] = play.start()
     run = play.project.running[move.job]
     message = unit_merge_message(play.project, run, verdict())
-    told = "Do brew.\n\nAttempt 1: Brewed it.\n\nAttempt 2: Warmed it."
-    assert message.startswith(f"Warmed it\n\n{told}\n\nJob: tea.brew-coder-2")
+    told = "Attempt 1: Brewed it.\n\nAttempt 2: Warmed it."
+    assert message.startswith(f"Do brew\n\n{told}\n\nJob: tea.brew-coder-2")
+    # A description that is no subject stands below that of the coder.
+    feature(play.project, "brew").task = described = f"It {'really ' * 20}brews tea."
+    message = unit_merge_message(play.project, run, verdict())
+    assert message.startswith(f"Warmed it\n\n{described}\n\n{told}\n\nJob:")
 
 
 def test_of_other_features_a_coder_is_told_a_line_each() -> None:

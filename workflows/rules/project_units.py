@@ -156,8 +156,9 @@ def unit_merge_message(project: ProjectRecord, run: RunningJob, work: ChildWork)
     if isinstance(unit, Stage) and title == run.handoff.to_agent:
         title = ""  # its task has no words
     subject, parts = said.partition("\n")[0], [as_sentence(title), *statements]
-    if isinstance(unit, Feature) and 0 < len(subject) <= SUBJECT:
-        # A description is rarely short enough.
+    is_long = len(title.partition(". ")[0].partition("\n")[0]) > SUBJECT
+    if isinstance(unit, Feature) and is_long and 0 < len(subject) <= SUBJECT:
+        # The description would be cut.
         told = [] if said == subject and not earlier else statements
         parts = [as_sentence(subject), as_sentence(title), *told]
     return commit_message("\n\n".join(filter(None, parts)), trailers)
