@@ -68,6 +68,8 @@ class RequirementsExtension(JobExtension):
         ][:MAX_NAMED]
 
     def completion_notes(self, snapshot: Snapshot) -> list[str]:
+        if not agent_has_tool(snapshot.config, "set_sentences_aside"):
+            return []
         return requirement_survey.completeness_notes(snapshot, activity_job_id())
 
     def close_job(self, root: Root, snapshot: Snapshot, outcome: Outcome) -> list[str]:

@@ -14,7 +14,6 @@ from activities.requirements.requirement_files import InvalidWorkspaceFile
 from activities.requirements.set_aside_rules import SetAsideRule, read_set_aside_rules
 from activities.requirements.text.languages import UNKNOWN_LANGUAGE, is_language_known
 from activities.requirements.versions import KeptRequirement, read_new_version
-from activities.toolkit.agent_tools import agent_has_tool
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from activities.tools import workspace_documents
@@ -150,8 +149,6 @@ def unproved_documents(now: RequirementSurvey) -> dict[str, str]:
 
 def completeness_notes(snapshot: Snapshot, job: str) -> list[str]:
     """Return what is complete of the documents and on which ground, for the result of a job."""
-    if not agent_has_tool(snapshot.config, "set_sentences_aside"):
-        return []
     try:
         now = survey_requirements(snapshot.files, job, snapshot.config.settings)
     except InvalidWorkspaceFile:

@@ -5,8 +5,10 @@ in the checkpoint (`review/`), so an interrupted review continues. Its verdicts 
 statements; only what it finds unmet, with a quote that is there, sends a job back.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from temporalio import activity
@@ -41,6 +43,7 @@ from activities.runtime.activity_info import (
 from activities.steps.root_activity import ModelActivity, async_step
 from activities.text.tokens import clip_to_tokens, token_encoding_name
 from activities.tool_catalogue import REGISTRY
+from activities.toolkit.job_extensions import EXTENSIONS
 from activities.toolkit.path_ownership import work_fingerprint
 from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
@@ -193,6 +196,9 @@ def review_task(snapshot: Snapshot, request: ReviewRequest) -> str:
             snapshot.read_text("instructions.md"), BRIEF_TOKENS, "the rest is not shown"
         ),
         "The work: what was changed" if work.is_diff else "The work": work.text,
+        "What the system counted": clip_to_tokens(
+            "\n".join(_counted_lines(snapshot)), PART_TOKENS, "the rest is not shown"
+        ),
     }
     shown = [f"# {heading}\n\n{text}" for heading, text in parts.items() if text]
     return "\n\n".join([*shown, DECIDE if request.last else READ_OR_DECIDE])
@@ -238,7 +244,15 @@ def _work_to_review(snapshot: Snapshot, request: ReviewRequest, claim: dict[str,
         start = Snapshot.load(snapshot.checkpoints, request.since) if request.since else None
     except CheckpointMissing:
         start = None
-    return shown_work(snapshot, claim["deliverables"], claim["summary"], start)
+    work = shown_work(snapshot, claim["deliverables"], claim["summary"], start)
+    work.quoted.others = chain(work.quoted.others, _counted_lines(snapshot))
+    return work
+
+
+def _counted_lines(snapshot: Snapshot) -> Iterator[str]:
+    """Yield what extensions counted, since a reviewer is not shown the documents that were read."""
+    for extension in EXTENSIONS:
+        yield from extension.completion_notes(snapshot)
 
 
 def _claimed_result(snapshot: Snapshot, call: int) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from activities.acceptance.contract_rows import job_contract
 from activities.job.conversation import Conversation
 from activities.job.snapshot import Snapshot
 from activities.preparation.agent_resolution import resolve_reviewer_tools
+from activities.steps import review_job
 from activities.steps.review_job import DECIDE, ReviewJobActivity, judge_job, review_task
 from activities.text.tokens import count_tokens, token_encoding_name
+from activities.toolkit.job_extensions import JobExtension
 from activities.tools.verdict import ReadVerdicts
 from config.agent_files import load_agent
 from config.schema.agent import ConfigError
@@ -97,6 +99,23 @@ def test_the_reviewer_sees_the_work_and_never_what_the_agent_says(tmp_path: Path
     for words in ("praise", "My notes", "0.75", "looked hard", "proud"):
         assert words not in task
     assert task.endswith(DECIDE)
+
+
+def test_what_the_system_counted_is_shown_and_can_be_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Counts(JobExtension):
+        def completion_notes(self, snapshot: Snapshot) -> list[str]:
+            return ["rules.pdf: 78 of 78 sentences are cited."]
+
+    monkeypatch.setattr(review_job, "EXTENSIONS", [Counts()])
+    job = reviewed(tmp_path, "Find every requirement.", "Cover milk.")
+    assert "rules.pdf: 78 of 78 sentences are cited." in review_task(job.open(), request(job))
+    _, after = judged(job, ("S1", "met", "78 of 78 sentences"), ("S2", "met", "79 of 79 sentences"))
+    assert [s.verdict for item in after.state.scope for s in item.statements] == [
+        "met",
+        "cannot tell",
+    ]
 
 
 def test_dropped_items_are_judged_and_send_nothing_back(tmp_path: Path) -> None:
