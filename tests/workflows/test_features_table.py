@@ -287,6 +287,18 @@ def test_what_a_coder_gives_up_goes_to_a_person_and_not_round_again() -> None:
     assert play.jobs == ["tea.serve-coder-1"]
 
 
+def test_the_report_of_the_feature_before_is_told_in_full() -> None:
+    play = listed("brew", "serve", "wash")
+    said = "The kettle needs a second to start. " * 20
+    for _ in range(2):
+        play.one(ChildWork(commit="c1", report=said))
+        play.one(verdict())
+    [move] = play.start()
+    older, last = move.handoff.inputs.results
+    assert len(older) < 300
+    assert last == f"serve (accepted): {said.strip()}"
+
+
 def test_all_findings_are_kept_and_reach_who_comes_next() -> None:
     play = Play(started("features"))
     set_up = features("brew", "serve")

@@ -61,6 +61,8 @@ MOST_LINE = 200
 """Longest text about another feature, in characters."""
 MOST_REFUSAL = 500
 """Longest refusal of a coder's claim that its tester reads, in characters."""
+MOST_REPORT = 2_000
+"""Longest report of the feature before, in characters: it says what the next coder should know."""
 MOST_LINES = 40
 """Most other features that a coder is shown, the newest."""
 
@@ -268,9 +270,11 @@ def _assign_feature_coder(project: ProjectRecord, feature: Feature) -> project_m
 def _earlier_features(project: ProjectRecord) -> list[str]:
     """Return a line on each accepted or blocked feature, and on the set-up."""
     lines = []
+    last = next((each for each in reversed(project.features) if each.status == "completed"), None)
     for feature in project.features:
         if feature.status == "completed":
-            line = f"{feature.id} (accepted): {one_line(feature.coder_report, MOST_LINE)}"
+            most = MOST_REPORT if feature is last else MOST_LINE
+            line = f"{feature.id} (accepted): {one_line(feature.coder_report, most)}"
             if feature.passed_findings:
                 found = "\n".join(f"- {each}" for each in feature.passed_findings)
                 line = PASSED_WITH.format(report=line, findings=found)
