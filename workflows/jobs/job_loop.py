@@ -209,10 +209,8 @@ class JobLoop:
             await calls.hold_back_call(call, route, job.failed_call)
         elif is_last_todo and skipped_calls.is_list_ended_later(job):
             await calls.skip_call(call, route, skipped_calls.ENDED_LATER)
-        elif is_last_todo and job.failed_command:
+        elif job.failed_command and (is_last_todo or call.tool == "job_complete"):
             await calls.hold_back_call(call, route, job.failed_command)
-        elif call.tool == "job_complete" and skipped_calls.unread_command(job):
-            await calls.skip_call(call, route, skipped_calls.UNREAD)
         elif calls.park_without_room(reservations.TOOL_CALL):
             return
         elif call.tool == DELEGATE:

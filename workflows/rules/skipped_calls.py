@@ -7,10 +7,6 @@ from protocol.short_text import first_few, one_line
 COUNTED = ("todo_complete", "job_complete")
 """Calls that are held back if an earlier call of the same reply failed."""
 HELD_BACK = "Not counted yet: {failed}. See to that, then call {tool} again."
-UNREAD = (
-    "Not counted yet: your reply was written before run_command printed what you can read now. "
-    "Call job_complete again if nothing in it speaks against it."
-)
 ENDED_LATER = "Not needed: a later call of the same reply completes this todo."
 MAX_WHY = 120
 """Most characters of why a call failed."""
@@ -32,11 +28,6 @@ def is_list_ended_later(job: JobRecord) -> bool:
         for call in job.calls[job.next_call :]
         for route in [job.route(call.tool)]
     )
-
-
-def unread_command(job: JobRecord) -> bool:
-    """Whether a command ran earlier in this reply, whose output the model has not read."""
-    return any(call.tool == "run_command" for call in job.calls[: job.next_call])
 
 
 def skipped_calls_note(job: JobRecord, ended_by: int | None) -> str | None:
