@@ -153,7 +153,7 @@ def _running_job_row(job: ProjectJob) -> outline.Row:
         # Time spent waiting for people counts.
         deadline = f" · since {job.waits_since}, which counts against its deadline {job.deadline}"
     return outline.Row(
-        f"{job.job}: {state} · {job.phase or 'starting'}{deadline}",
+        f"{job.job}: {state} · {job.phase or 'first step'}{deadline}",
         below=tuple(f"{DISPROVED}{opening_line(text)}" for text in job.disproved),
     )
 

@@ -16,7 +16,7 @@ def text_title_line(text: str) -> str:
     """Return the first line with words, at most `TITLE_CHARACTERS` long; comments do not count."""
     shown = _without_html_comments(text)
     lines = [line.strip("# ").strip() for line in (shown if shown.strip() else text).splitlines()]
-    first = next((line for line in lines if line), "")
+    first = next((line.rstrip(" :") for line in lines if line), "")
     return first if len(first) <= TITLE_CHARACTERS else f"{first[: TITLE_CHARACTERS - 1]}…"
 
 

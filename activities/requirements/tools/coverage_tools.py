@@ -183,6 +183,8 @@ def decide_numbers(
     path = canonical_document_path(context.files, path)
     view = view_document(context, path)
     classes = {each.name: each for each in view.statements.number_classes}
+    # The form is shown at the beginning of a line, which may be given whole.
+    numbers = next((name for name in classes if numbers.startswith(name)), numbers)
     if numbers not in classes:
         raise ToolError(f"{path} has no such numbers; its forms: {'; '.join(classes) or 'none'}.")
     view.decisions.numbers[numbers] = NumberDecision(
