@@ -65,7 +65,7 @@ class WorkProof(Data):
     """What the system's own runs show of a job's work."""
 
     line: str = ""
-    """`python3 -m pytest -q: 460 passed, 4 more`; empty if nothing was run."""
+    """`pytest -q: 460 passed, 4 more, 4 failing without the change`; empty if nothing was run."""
     changed: list[str] = Field(default_factory=list)
     problem: str = ""
     """Why the job may not end, for the model."""
@@ -225,8 +225,9 @@ class _Work:
             doubts.append(f"Fails in some runs with this work and in none without it: {names}.")
         reviewed = self._reviewed(command, fitted)
         doubts += [f"{text}: {first_few(names, 10)}." for text, names in reviewed if names]
+        showing = 0
         if run.passed:
-            run.why = self._unshown_change(judged, doubts)
+            run.why, showing = self._unshown_change(judged, doubts)
         if run.why:
             failed = judged.ran.counts.named("failed") if judged.ran.counts else []
             new = sorted(set(failed) - set(self.start.failed))
@@ -235,8 +236,12 @@ class _Work:
         more = (run.tests or 0) - self.start.passed - len(self.start.failed)
         counts = [f"{(run.tests or 0) - run.failed} passed"]
         counts += [f"{more} more" if more > 0 else ""] if not self.start.why else []
-        counts += [f"{n} {word}" for n, word in ((run.failed, "failed before as well"),
-                   (run.skipped, "skipped")) if n]  # fmt: skip
+        words = {
+            "failing without the change": showing,
+            "failed before as well": run.failed,
+            "skipped": run.skipped,
+        }
+        counts += [f"{number} {word}" for word, number in words.items() if number]
         return WorkProof(line=f"{command}: {', '.join(filter(None, counts))}", doubts=doubts)
 
     def _judge(self, command: str) -> tuple[JudgedRun, Proof]:
@@ -359,19 +364,21 @@ class _Work:
             if test_key(_as_reported(name)) not in told
         ]
 
-    def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> str:
-        """Return why no test shows the change of the code; empty if one does, or none has to."""
+    def _unshown_change(self, judged: JudgedRun, doubts: list[str]) -> tuple[str, int]:
+        """Return why no test shows the change of the code, empty if one does or none has to; and
+        how many do.
+        """
         changed = [each for each in self.review.code() if each not in self.tests]
         code = [each for each in changed if not _NO_CODE.search(each)]
         if not code:
             doubts.append("No code was changed, so that no test shows the change.")
-            return ""
+            return "", 0
         if red := self._tests_of_change(judged):
             doubts += self._lacking_names(red) or self._tests_of_words(judged, red)
-            return ""
+            return "", len(red)
         if is_named_unresolved(NEW_TEST, NEW_TEST, self.unresolved):
             doubts.append("No test shows the change; the job says why in what is unresolved.")
-            return ""
+            return "", 0
         tried = (
             f"the tests in {first_few(self.tests, MOST_NAMES)} pass on the old code as well"
             if self.tests
@@ -381,7 +388,7 @@ class _Work:
             f"all tests pass, and none shows the change of {first_few(code, MOST_NAMES)}: {tried}. "
             "Write one that fails without the change; where there can be none, an entry in "
             f"`unresolved` that begins with `{NEW_TEST}:` and says why is shown to a person"
-        )
+        ), 0
 
     def _lacking_names(self, red: Mapping[str, str]) -> list[str]:
         """Return that tests fail on the old code only for names that it has not, if that is so.

@@ -104,18 +104,19 @@ async def test_a_bug_is_mended_and_proved_and_an_afterthought_goes_onto_the_same
     assert "- Test the tea\n- One" in opening
     assert "2 passed" in str(status["notices"])
     assert (result["status"], result["phases"]) == ("completed", 1)
+    proof = "3 passed, 1 more, 1 failing without the change, 1 failed before as well"
     rows = branch_section(BranchResult.model_validate(result["branch"])).rows
     assert [row.text for row in rows] == [
         "changed +1 -1 tea.py",
         "changed +3 tests/test_tea.py",
-        f"tests: {command}: 3 passed, 1 more, 1 failed before as well",
+        f"tests: {command}: {proof}",
     ]
     assert mended == (
         f"Ada {SUMMARY.replace(chr(10) * 2, chr(10))}\n\n"
-        f"Tests: {command}: 3 passed, 1 more, 1 failed before as well.\n\n"
+        f"Tests: {command}: {proof}.\n\n"
         "Signed-off-by: Ada <ada@example.org>"
     )
-    assert "3 passed, 1 more" in thought_of["branch"]["proof"]
+    assert "3 passed, 1 more, 1 failing" in thought_of["branch"]["proof"]
     subjects = git(remote, "log", "--format=%s", "trunk..mended").splitlines()
     assert subjects == ["Say how much", "Give two spoons a cup"]
 

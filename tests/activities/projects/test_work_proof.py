@@ -358,5 +358,5 @@ def test_tests_that_print_tap_prove_work(
     assert "two a cup" in red
     proof = repair.prove({**mended, **shows}, deliverables=named)
     assert proof.problem == ""
-    assert proof.line == f"{command}: 2 passed, 1 more"
+    assert proof.line == f"{command}: 2 passed, 1 more, 1 failing without the change"
     assert proof.doubts == ["whether its tests can fail was not tried."]
