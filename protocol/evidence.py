@@ -35,7 +35,9 @@ class SeenWork(Data):
     commands: list[str] = Field(default_factory=list)
     """Commands and tools without a file of their own, such as `pytest -q: exit code 0`."""
     looks: int = 0
-    """Successful calls that only read."""
+    """Successful calls that changed nothing."""
+    runs: int = 0
+    """Those of them that ran a program, such as tests, rather than read something."""
     looked: list[str] = Field(default_factory=list)
     """What they read: paths, else names of tools."""
     kept: list[str] = Field(default_factory=list)
@@ -53,8 +55,9 @@ class SeenWork(Data):
         if command:
             self.commands = _newest([*self.commands, command])
 
-    def add_look(self, name: str, command: str = "") -> None:
+    def add_look(self, name: str, command: str = "", *, ran: bool = False) -> None:
         self.looks += 1
+        self.runs += int(ran)
         self.looked = _newest([*self.looked, name])
         if command:
             self.commands = _newest([*self.commands, command])

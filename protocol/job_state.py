@@ -114,8 +114,9 @@ class JobState(Data):
         held: str = "",
         done: bool = True,
         holds: Callable[[ScopeItem], bool] = lambda _: True,
-    ) -> None:
-        """Complete a todo, and the items that it covers if work was seen for it.
+    ) -> bool:
+        """Complete a todo, and the items that it covers if work was seen for it; return whether
+        there was any, or a look that the notes claim.
 
         Args:
             held: The condition of `done_when` that the system has just seen to hold.
@@ -124,12 +125,13 @@ class JobState(Data):
         """
         todo = next((each for each in self.phase.todos if each.id == todo_id), None)
         if todo is None:
-            return
+            return False
         covered = self.covered_by(todo)
         self.phase.complete(todo_id, notes, done=done)
         if evidence := self._todo_evidence(todo, commit, held):
             self._complete_items(covered, evidence, holds)
         self.seen = SeenWork()
+        return evidence is not None
 
     def _todo_evidence(self, todo: Todo, commit: str, held: str) -> Evidence | None:
         """What was seen for the current todo; None if that covers no item."""
@@ -150,10 +152,15 @@ class JobState(Data):
         return evidence
 
     def _look_evidence(self, seen: SeenWork, todos: Sequence[Todo], commit: str) -> Evidence | None:
-        """What the agent claims of a look: by a todo's notes that name what it looked at, or by
-        what it wrote down in `notes/`; None if it claims nothing.
+        """What the agent claims of a look: by a todo's notes that name what it read or say what
+        came of a program, or by what it wrote down in `notes/`; None if it claims nothing.
         """
-        saying = [t for t in todos if any(_names_look(t.notes, name) for name in seen.looked)]
+        saying = [
+            todo
+            for todo in todos
+            if any(_names_look(todo.notes, name) for name in seen.looked)
+            or (seen.runs and re.search(r"\w", todo.notes))
+        ]
         if not (saying or seen.kept):
             return None
         evidence = Evidence.of("look", self.phase.number, seen, commit)

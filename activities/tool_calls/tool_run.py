@@ -354,16 +354,20 @@ def note_seen_work(
     )
     kept = [path for path in paths if path.startswith("notes/")]
     for seen in (state.seen, state.phase_seen):
-        seen.add_look(replace_surrogates(looked), ran if command else "")
+        ran_program = bool(ran and command) and not _only_looks(str(arguments["command"]))
+        seen.add_look(replace_surrogates(looked), ran if command else "", ran=ran_program)
         seen.kept = list(dict.fromkeys([*seen.kept, *kept]))[-MOST_SEEN:]
 
 
 def _only_looks(command: str) -> bool:
-    """Return whether each program of a command is one that changes nothing; git by its word."""
+    """Return whether each program of a command is one that changes nothing; git by its word, and
+    any that only says its version.
+    """
     programs = simple_commands(command)
     looks = {"status", "diff", "log", "show", "blame", "branch", "ls-files", "grep", "rev-parse"}
     return all(
         words[0].rpartition("/")[2] in LOOKING_PROGRAMS
+        or words[1:] in (["--version"], ["-V"], ["--help"], ["version"])
         or (words[0].rpartition("/")[2] == "git" and any(word in looks for word in words[1:3]))
         for words in programs
     )

@@ -32,7 +32,7 @@ from activities.toolkit.tool_context import ToolContext
 from activities.toolkit.tool_errors import ToolError
 from protocol.phase import fewest_todos_after_phase
 from protocol.scope_ledger import sync_plan_steps
-from protocol.short_text import count_noun
+from protocol.short_text import count_noun, first_few
 from protocol.todo_list import DoneWhen, todo_list_problems
 
 DONE_WHEN = (
@@ -97,6 +97,11 @@ class NewTodo(BaseModel):
     ] = Field(None, description=FORMS)
 
 
+NO_WORK = (
+    " It does not count for {items}: nothing was changed, and the notes name nothing that was read."
+)
+
+
 @tool("todos", effect="writes", owns=("plan.md",))
 def todo_complete(
     context: ToolContext,
@@ -118,7 +123,7 @@ def todo_complete(
     done = not todo.updates or todo.updates in changed_todo_files(
         context.changes, context.state.phase
     )
-    context.state.complete_todo(
+    was_seen = context.state.complete_todo(
         todo.id,
         notes,
         commit=context.commit,
@@ -135,6 +140,8 @@ def todo_complete(
     completed = [i.id for i in context.state.scope if i.id in covered and i.status == "completed"]
     if covered and not todo.items and completed:
         text += f" It names no scope item and counts for {covered[0]}."
+    elif not was_seen and (open_ids := [i.id for i in context.state.open_scope if i.id in covered]):
+        text += NO_WORK.format(items=first_few(open_ids, MAX_NAMED))
     return text + (f" Next is todo {following.id}." if following else "")
 
 

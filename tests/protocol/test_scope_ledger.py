@@ -96,6 +96,8 @@ def test_a_todo_completes_what_it_names_once_no_open_todo_covers_it() -> None:
             "look",
         ),
         (SeenWork(looks=1, looked=["npx eslint ."]), "Nothing to say.", "open", None),
+        (SeenWork(looks=1, runs=1, looked=["npx eslint ."]), "没有问题。", "completed", "look"),
+        (SeenWork(looks=1, runs=1, looked=["npx eslint ."]), " - ", "open", None),
         (WORK, "", "completed", "work"),
         (SeenWork(calls=1, commands=["make: exit code 0"]), "", "completed", "work"),
     ],

@@ -10,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 from activities.commands import sandbox
 from activities.guards.hooks.voters import hook_tool_name
 from activities.redaction.credentials import refresh_credential_values
+from protocol.scope_ledger import scope_from_texts
 from tests.activities.standing import Standing
 
 WHY = sandbox.sandbox_problem(sandbox.find_bwrap())
@@ -37,6 +38,31 @@ def test_caches_that_a_command_leaves_are_not_named_as_work(job: Standing) -> No
     job.call("run_command", command=write)
     seen = job.open().state.seen
     assert (seen.calls, seen.files) == (1, ["output/a.py"])
+
+
+@pytest.mark.parametrize(
+    ("command", "notes", "claims"),
+    [
+        ("python3 -c 'print(6 * 7)'", "Prüfung bestanden.", True),
+        ("python3 -c 'print(6 * 7)'", "", False),
+        ("python3 -c 'print(6 * 7)' && false", "It says 42.", False),
+        ("python3 --version", "All is done.", False),
+        ("true; cat instructions.md", "All is done.", False),
+        ("cat instructions.md", "instructions.md asks for tea.", True),
+    ],
+)
+def test_what_came_of_a_program_is_a_claim(
+    job: Standing, command: str, notes: str, claims: bool
+) -> None:
+    snapshot = job.open()
+    snapshot.state.scope = scope_from_texts(["Check the sum.", "tea"])
+    snapshot.state.phase.todos[0].items = ["S1"]
+    job.commit = snapshot.save("scope", 1)
+    job.call("run_command", command=command)
+    answer = job.call("todo_complete", notes=notes)
+    [item, _] = job.open().state.scope
+    assert (item.evidence.kind if item.evidence else None) == ("look" if claims else None)
+    assert ("does not count for S1" in answer) is not claims
 
 
 def test_a_command_with_a_nul_is_answered(job: Standing) -> None:
