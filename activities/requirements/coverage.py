@@ -22,7 +22,7 @@ from activities.requirements.quoted_sentences import (
 from activities.requirements.requirement import Requirement, normalized_words
 from activities.requirements.set_aside_rules import Passage, SetAsideRule
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate
-from activities.requirements.text.carried import repeats_sentence, shares_content
+from activities.requirements.text.carried import repeats_sentence
 from activities.requirements.text.numbering import NumberClass, NumberedEntry
 from activities.requirements.text.sentences import cut_sentence
 from activities.requirements.versions import KeptRequirement
@@ -346,12 +346,7 @@ def _cover_numbers(
     for owner, touches in zip(owners, touched, strict=True):
         for touch in touches:
             first_of.setdefault(touch, owner)
-    cited = {
-        owner.id
-        for touch, owner in first_of.items()
-        for statement in quotes[view.path, touch.page][touch.quote]
-        if shares_content(statement, " ".join([owner.id, *owner.passages, owner.rest]))
-    }
+    cited = {owner.id for owner in first_of.values()}
     uncited = [entry for entry in numbers.entries if entry.id not in cited]
     open_ = [entry for entry in uncited if not sets_aside(view.path, entry)]
     return NumberCoverage(

@@ -53,7 +53,7 @@ def cited_candidates(view: DocumentView, quotes: Quotes) -> tuple[set[str], set[
 def carried_ids(
     view: DocumentView, touched: Iterable[tuple[Candidate, list[Touch]]], quotes: Quotes
 ) -> set[str]:
-    """Return the ids of the sentences that a requirement says whose quotes touch them.
+    """Return the ids of the sentences that a requirement can say whose quotes touch them.
 
     Within a numbered entry the number is what counts, and a quote has one.
     """
@@ -65,15 +65,8 @@ def carried_ids(
         for touch in touches:
             for statement in quotes[view.path, touch.page][touch.quote]:
                 groups.setdefault(statement, {})[sentence.id] = sentence
-    passages: dict[str, list[str]] = {}
-    for (document, _), of_page in quotes.items():
-        for quote, statements in of_page.items() if document == view.path else ():
-            for statement in statements:
-                passages.setdefault(statement, []).append(quote)
     for statement, group in groups.items():
-        sentences = _without_leads(group)
-        said = carried_sentences(statement, sentences, " ".join(passages[statement]))
-        carried |= {each.id for each in said}
+        carried |= {each.id for each in carried_sentences(statement, _without_leads(group))}
     return carried
 
 

@@ -11,14 +11,14 @@ from activities.requirements.text.languages import LEAST_SHARE
 from activities.requirements.text.meaning import StatementFacts
 from activities.text.indicators import LanguageCode, shipped_indicators
 
-CARRIED_SHARE = 1 / 3
-"""Of the words by which a sentence differs from the others that are quoted with it."""
+FEW = 3
+"""Sentences that one statement may sum up in words of its own."""
+CONDENSED = 4
+"""How many times as long as the statement the text may be that it sums up."""
 LEAD_WORDS = 2
 """Words that say more than "the following"."""
 LEAD_SHARE = 0.5
 """Of the words before a list: a statement that has them stands for the items."""
-TRANSLATED_LENGTH = 3
-"""How many times as long as its translation the quoted text may be."""
 SHORT = 5
 """Words below which a text shows no language."""
 LEAST_PART = 4
@@ -28,48 +28,34 @@ SAME_BEGINNING = 5
 _MARKER = re.compile(r"\s*(?:\(?\w{1,4}[.)]|\d+(?:\.\d+)+\.?)\s+")
 
 
-def shares_content(statement: str, passages: str) -> bool:
-    """Whether a statement has a number, name or word of its passages; also in doubt."""
-    theirs = _language(passages)
-    if theirs is None or not _comparable(statement, theirs):
-        return True
-    said, quoted = _facts(statement), _facts(passages)
-    return bool(said[1] & quoted[1]) or _share(quoted[0], said[0]) > 0
+def carried_sentences(statement: str, sentences: Sequence[Candidate]) -> list[Candidate]:
+    """Return those that the statement can say.
 
-
-def carried_sentences(
-    statement: str, sentences: Sequence[Candidate], passages: str
-) -> list[Candidate]:
-    """Return those that the statement says.
-
-    Of a single one it has to share something with the passages. Of several, each has to have its
-    numbers in the statement, and enough of the words that the others do not have. An item for
-    which the words before its list bind is said with these. A translation is compared by
-    numbers and length.
+    A paraphrase may share no word with its sentence, so one of them is always said. Several are as
+    far as the statement is long enough; of more than `FEW` each also has to share a word or a
+    number by which it differs from the others. An item for which the words before its list bind is
+    said with these.
 
     Args:
         sentences: Those that its quotes touch, in order.
-        passages: All its quotes.
     """
-    if len(sentences) == 1:
-        [only] = sentences
-        around = f"{passages} {_full_text(only)} {only.lead_in} {only.number}"
-        return [only] if shares_content(statement, around) else []
     words, numbers = _facts(statement)
-    facts = [_facts(_full_text(each)) for each in sentences]
-    common = _common(fact[0] for fact in facts)
-    room = TRANSLATED_LENGTH * len(statement)
-    carried, best, most = [], None, 0.0
-    for sentence, (own_words, own_numbers) in zip(sentences, facts, strict=True):
-        comparable = _comparable(statement, sentence.language)
-        share = _share(own_words - common or own_words, words) if comparable else 1.0
-        if share > most:
-            best, most = sentence, share
-        room -= 0 if comparable else len(sentence.text)
-        enough = share >= CARRIED_SHARE and own_numbers <= numbers and room >= 0
-        if enough or (comparable and _is_said_with_lead_in(sentence, words)):
-            carried.append(sentence)
-    return carried or ([best] if best else [])
+    facts = {each.id: _facts(_full_text(each)) for each in sentences}
+    common = _common(own for own, _ in facts.values())
+    shares = {
+        each.id: _share(facts[each.id][0] - common, words)
+        + len(facts[each.id][1] & numbers)
+        + (not _comparable(statement, each.language))
+        for each in sentences
+    }
+    said, room = set[str](), CONDENSED * len(statement)
+    for each in sorted(sentences, key=lambda each: -shares[each.id]):
+        with_lead_in = _is_said_with_lead_in(each, words)
+        room -= 0 if with_lead_in else len(each.text)
+        fits = room >= 0 and (shares[each.id] > 0 or len(sentences) <= FEW)
+        if with_lead_in or fits or not said:
+            said.add(each.id)
+    return [each for each in sentences if each.id in said]
 
 
 def repeats_sentence(statement: str, sentence: Candidate) -> bool:

@@ -257,10 +257,11 @@ def test_a_quoted_sentence_is_covered_if_the_requirement_says_it(
 
 
 def test_other_sentences_of_a_long_quote_are_sampled(job: Standing) -> None:
-    rest = [f"Visitor {n} waits in the hall and signs a list." for n in range(5)]
+    names = ("Ada", "Bo", "Cy", "Di", "Ed")
+    rest = [f"Visitor {name} waits in the hall and signs a list." for name in names]
     job.write("documents/a.md.txt", "[page 1]\n" + "\n\n".join([CHECKS[0], *rest]) + "\n")
     _add_check(job, CHECKS[0], "\n\n".join([CHECKS[0], *rest]))
-    assert "of 5 sentences that nothing cites" in job.call("collect_requirements")
+    assert "of 4 sentences that nothing cites" in job.call("collect_requirements")
 
 
 @pytest.mark.parametrize(
