@@ -54,6 +54,8 @@ def count_readings(unit: str, path: str, text: str) -> list[Reading]:
         return _read_words(ending, text)
     if unit == "line":
         return _read_lines(text)
+    if unit == "line or row":
+        return [*_read_lines(text), *count_readings("row", path, text)]
     if len(text) > MAX_PARSED:
         return []
     if ending in _PAGES:
@@ -92,13 +94,14 @@ def _read_words(ending: str, text: str) -> list[Reading]:
 
 def _read_lines(text: str) -> list[Reading]:
     filled = [line for line in _filled(text) if not _FENCE.match(line)]
-    titles = ("#", "**", "__")
+    titles = ("#", "*", "_")
     readings = [filled, text.splitlines(), [x for x in filled if not x.startswith(titles)]]
     # A title or a signature without any mark stands alone.
     blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip())]
     if len(blocks) > 1:
         readings += [filled[:-1]] if len(blocks[-1]) == 1 else []
         readings += [filled[1:]] if len(blocks[0]) == 1 else []
+        readings += [filled[1:-1]] if len(blocks[0]) == len(blocks[-1]) == 1 else []
     return readings
 
 

@@ -14,11 +14,12 @@ _UPPER = ("at most", "no more than", "höchstens")
 _LOWER = ("at least", "no fewer than", "mindestens")
 _UNITS = {
     "word": r"words?|wörtern?|worten?",
-    "line": r"lines?|zeilen",
+    "line": r"lines?",
+    "line or row": r"zeilen?",
     "row": r"rows?",
     "bullet": r"bullet(?: point)?s?",
     "entry": r"entries|entry|einträgen?",
-    "section": r"sections?|headings?|abschnitten?",
+    "section": r"sections?|headings?",
 }
 _WRITE = (
     r"(?:please\s+)?(?:write|create|draft|compose|make|prepare|generate|put|list|add"
@@ -28,19 +29,26 @@ _ARTICLE = r"(?:an?|one|eine?[nrm]?)"
 _KINDS = r"(?:\b(?:different|distinct|data|body|separate|unique)\s+)?"
 _TABLES = r"(?:table|list|tabelle|liste|csv|file|datei|glossary|glossar|sheet|dataset)"
 _HAS = (
-    r"(?:(?:that|which|and|die|das)\s+)?(?:must\s+|should\s+|shall\s+)?"
-    r"(?:with|of|has|have|contains?|containing|holds?|holding|mit|von|aus|hat|enthält)"
+    r"(?:(?:that|which|and|die|das)\s+)?(?:must\s+|should\s+|shall\s+|muss\s+|soll\s+)?"
+    r"(?:with|of|be|is|has|have|contains?|containing|holds?|holding|mit|von|aus|hat|ist|enthält)"
 )
 _VAGUE = any_word(
     r"about|around|roughly|approximately|approx|circa|ca|some|nearly|almost|up to|under|within|"
     r"max(?:imum)?|less than|etwa|rund|ungefähr|bis zu|knapp"
 )
-_UNBOUND = re.compile(
-    r"^\W*(?:\w+\W+){0,2}?(?:or|max\w*|at most|tops|to \d|limit|too|less|fewer|shorter|longer|are"
-    r"|is|was|were|oder|bis|höchstens|maximal)\b",
-    re.IGNORECASE,
+_ENDS = re.compile(
+    r"\s*(?:long|lang|or more|oder mehr)?\s*(?:[.;,:()]|$|(?:in|into|to|as|and save|nach|als)\s+"
+    r"(?:(?:the|a|its|der|die|einer?|ihrer)\s+)?(?:file|datei|table|tabelle|[\"'`]?\0)"
+    r"|(?:in|auf)\s+[A-Z]\w+\b|about\b|on\b|over\b|\u00fcber\b|zu\b|zum\b|zur\b)",
 )
-"""What after a number leaves open whether the file is to hold so many."""
+"""What may follow a number that is that of the whole file."""
+_QUALIFIED = any_word(
+    r"if|when|unless|not|never|without|no|where|possible|fewer|less|more|most|max\w*|limits?|ceiling"
+    r"|bound|cap|tops|too|shorter|longer|are|is|was|were|or|plus|total|falls|wenn|sofern|nicht|ohne"
+    r"|kein\w*|m\u00f6glich|weniger|mehr|h\u00f6chstens|maximal|grenze|oder|bis|sind|ist"
+)
+"""What after a number leaves open whether the file is to hold just so many."""
+_FEWER = any_word(r"fewer|less|weniger")
 _FOR_EACH = any_word(r"each|every|per|je|jede[nrms]?|pro|apiece")
 _CONDITION = any_word(r"if|when|unless|not|never|without|no|falls|wenn|sofern|nicht|ohne|kein\w*")
 _LESS = any_word(
@@ -83,66 +91,60 @@ def _value(number: str) -> int:
 
 
 @cache
-def _bounded() -> re.Pattern[str]:
-    bounds = "|".join([*_UPPER, *_LOWER, "exactly", "genau"])
-    return re.compile(
-        rf"\b(?P<bound>{bounds})\s+{_number()}\s+{_KINDS}(?P<unit>{'|'.join(_UNITS.values())})\b",
-        re.IGNORECASE,
-    )
-
-
-@cache
-def _unbounded(path: str) -> list[re.Pattern[str]]:
+def _patterns(path: str) -> list[re.Pattern[str]]:
     """Return what finds "output/a.csv with 10 rows", "Write a 200-word essay" and the like."""
-    # A paragraph of three sentences is three lines to some: they are left to the review.
-    units = "|".join(unit for name, unit in _UNITS.items() if name != "line")
-    counted = rf"{_number()}\s+{_KINDS}(?P<unit>{units})"
-    hyphened = rf"(?:[^\W\d][\w-]*\s+){{0,2}}?{_number()}[- ](?P<unit>word|row|entry|section)\b"
+    bounds = "|".join([*_UPPER, *_LOWER, "exactly", "genau"])
+    units = "|".join(_UNITS.values())
+    counted = rf"(?:(?P<bound>{bounds})\s+)?{_number()}\s+{_KINDS}(?P<unit>{units})"
+    hyphened = rf"(?:[^\W\d][\w-]*\s+){{0,2}}?{_number()}[- ](?P<unit>word|row|entry|section)"
+    hyphened += r"(?:\s+\w+){1,2}?"
     table = rf"{_ARTICLE}\s+(?:[\w-]+\s+){{0,2}}?{_TABLES}\s+(?:of|with|that has|aus|von|mit)\s+"
     file = rf"{re.escape(path)}[\s\"'`,:()\u2013\u2014-]*"
+    text = rf"{_ARTICLE}\s+(?:[\w-]+\s+){{1,3}}?(?:of|with|von|mit)\s+"
     return [
-        re.compile(pattern, re.IGNORECASE)
+        re.compile(rf"{pattern}\b", re.IGNORECASE)
         for pattern in (
-            rf"{file}(?:{_HAS}\s+)?(?:{table})?{counted}\b",
+            rf"{file}(?:{_HAS}\s+)?(?:{table})?{counted}",
             rf"{file}(?:{_HAS}\s+)?{_ARTICLE}\s+{hyphened}",
-            rf"^{_WRITE}\s+(?:{table})?{counted}\b",
+            rf"^{_WRITE}\s+(?:{table}|{text})?{counted}",
             rf"^{_WRITE}\s+{_ARTICLE}\s+{hyphened}",
-            rf"^{_WRITE}\s+{_ARTICLE}\s+(?:[\w-]+\s+){{1,3}}?(?:of|with|von|mit)\s+{_number()}\s+"
-            rf"(?P<unit>{_UNITS['word']})\b",
         )
     ]
 
 
 def demanded_counts(said: str, path: str) -> Iterator[DemandedCount]:
-    """Yield the counts that a statement demands of the file that it names.
+    """Yield the count that a statement plainly demands of the file that it names, if any.
 
-    A number without a bound is the least: "a table of ten rows" may have more.
+    A number stands in many sentences, and most say something else. Only those count in which the
+    file has it, nothing qualifies it, and what follows goes on with something else. A number
+    without a bound is the least: "a table of ten rows" may have more.
     """
-    if _FOR_EACH.search(said):
+    if _FOR_EACH.search(said) or _LESS.search(said):
         return
-    bounded = list(_bounded().finditer(said))
-    for match in bounded:
-        bound, number = match["bound"].casefold(), _value(match["number"])
-        yield DemandedCount(
-            unit=_unit_of(match["unit"]),
-            text=f"{bound} {number:,}",
-            start=match.start(),
-            least=0 if bound in _UPPER else number,
-            most=None if bound in _LOWER else number,
-        )
-    if bounded or _LESS.search(said):
-        return
-    for found in filter(None, (pattern.search(said) for pattern in _unbounded(path))):
-        if not (
-            _UNBOUND.match(said[found.end() :])
-            or _CONDITION.search(said[: found.end()])
+    for found in filter(None, (pattern.search(said) for pattern in _patterns(path))):
+        bound = (found.groupdict().get("bound") or "").casefold()
+        number, unit = _value(found["number"]), _unit_of(found["unit"])
+        after = said[found.end() :].replace(path, "\0")
+        if (
+            _CONDITION.search(said[: found.start("number")])
             or _VAGUE.search(said[max(0, found.start("number") - 14) : found.start("number")])
+            or not _ENDS.match(after)
+            or _QUALIFIED.search(after.partition(". ")[0])
+            or _FEWER.search(after)
+            or (unit == "line" and not bound)  # a paragraph of three sentences is three to some
         ):
-            unit, number = _unit_of(found["unit"]), _value(found["number"])
-            least = round(WORD_SHARE * number) if unit == "word" else number
-            text = f"about {number:,}" if unit == "word" else f"{number:,}"
-            yield DemandedCount(unit, text, found.start("number"), least)
-            return
+            continue
+        least = 0 if bound in _UPPER else number
+        if unit == "word" and not bound:
+            least = round(WORD_SHARE * number)
+        yield DemandedCount(
+            unit,
+            f"{bound or ('about' if unit == 'word' else '')} {number:,}".strip(),
+            found.start("bound" if bound else "number"),
+            least,
+            None if bound in _LOWER or not bound else number,
+        )
+        return
 
 
 def _unit_of(word: str) -> str:

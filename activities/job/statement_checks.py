@@ -56,7 +56,7 @@ _NEXT_HEADING = re.compile(
 _WITH_THE = r"(?:with|has|have|contains?|containing|mit|hat|enthält)\s+(?:the|den|die)"
 _OF_OTHER = re.compile(r"\W*(?:of|from|in|aus|von)\b", re.IGNORECASE)
 _LETTERS = re.compile(r"\w+")
-_PLURALS = {"entry": "entries"}
+_PLURALS = {"entry": "entries", "line or row": "lines or rows"}
 _NEGATION = any_word(r"not?|never|without|nicht|kein\w*|ohne|nie")
 _CONDITION = any_word(
     r"if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|"

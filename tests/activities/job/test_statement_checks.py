@@ -6,6 +6,8 @@ import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.brief_statements import brief_statements
+from activities.job.content_counts import count_readings
+from activities.job.demanded_counts import demanded_counts
 from activities.job.statement_checks import statement_problems
 from protocol.scope_ledger import ScopeItem, Statement
 
@@ -159,3 +161,46 @@ def test_what_is_plainly_missing_is_found(
     tmp_path: Path, brief: str, contents: dict[str, str]
 ) -> None:
     assert problems(tmp_path, brief, contents)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "List the customers that have at least 5 entries in output/a.md.",
+        "Write output/a.md that says how to make at least 1,000 rows.",
+        "Write output/a.md to generate at least 100 lines.",
+        "Write output/a.md with at least 3 entries in tags.",
+        "Write output/a.md with at most 5 bullets a slide.",
+        "Write output/a.md with at most 50 words of introduction.",
+        "Write output/a.md, 500 words at the most.",
+        "Write output/a.md (500 words as an upper limit).",
+        "Write output/a.md with 20 rows where possible.",
+        "Write output/a.md with 20 rows. If there are fewer, list them all.",
+        "Write output/a.md with exactly 20 rows and a total row.",
+        "Write output/a.md with three sections of at least 100 words.",
+        "Schreibe output/a.md mit h\u00f6chstens 5 Zeilen je Eintrag.",
+    ],
+)
+def test_a_count_that_may_be_of_something_else_demands_nothing(said: str) -> None:
+    assert not list(demanded_counts(said, "output/a.md"))
+
+
+@pytest.mark.parametrize(
+    ("said", "least"),
+    [
+        ("output/a.md must be at least 500 words long.", 500),
+        ("Write at least 500 words about tea in output/a.md.", 500),
+        ("Write a 500-word report on tea to output/a.md.", 400),
+        ("Create output/a.md, a list of exactly 10 entries.", 10),
+        ("Erstelle eine Tabelle mit 20 Zeilen in output/a.md.", 20),
+    ],
+)
+def test_a_count_of_the_whole_file_is_demanded(said: str, least: int) -> None:
+    assert [count.least for count in demanded_counts(said, "output/a.md")] == [least]
+
+
+def test_german_lines_are_rows_as_well() -> None:
+    said = "Erstelle output/t.csv mit genau 2 Zeilen."
+    [count] = demanded_counts(said, "output/t.csv")
+    sizes = {len(each) for each in count_readings(count.unit, "output/t.csv", "a,b\n1,2\n3,4\n")}
+    assert {2, 3} <= sizes
