@@ -21,7 +21,7 @@ _EMPTY_PAGE = re.compile(
     r"|<meta\s+(?:charset|name)\b[^<>]*>)+",
     re.IGNORECASE,
 )
-_TEXT_NODE = re.compile(rb">[^<]*[^<\s][^<]*<|<\w+:(?:drawing|pict|object)\b")
+_TEXT_NODE = re.compile(rb">\s*[^<\s]|<\w+:(?:drawing|pict|object)\b")
 _RECORDS = frozenset(["jsonl", "ndjson", "log", "diff", "patch"])
 """Formats in which no record at all is an empty file."""
 _OFFICE_PARTS = re.compile(

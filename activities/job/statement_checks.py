@@ -23,6 +23,8 @@ from activities.text.statement_words import any_word
 from protocol.scope_ledger import ScopeItem, Statement
 
 MAX_READ = 2_000_000
+MAX_GIVEN = 400
+"""Characters at the beginning of a text by which it is known in the brief that gives it."""
 MAX_RANGE = 1_000
 """Most files that "a_1.md to a_9.md" may stand for."""
 ASIDE = ("notes/", "archive/", "tools/", "skills/")
@@ -255,8 +257,9 @@ def _folder_problems(
 
 def _may_be_alike(contents: set[str], brief: str) -> bool:
     """Return whether a brief wants files that repeat, or gives their text: 'each with "a"'."""
-    given = rf"{_GIVES}\W*{re.escape(min(contents, default=''))}(?!\w)"
-    quoted = len(contents) == 1 and re.search(given, brief, re.IGNORECASE)
+    text = next(iter(contents)) if len(contents) == 1 else ""
+    given = rf"{_GIVES}\W*{re.escape(text[:MAX_GIVEN])}(?!\w)"
+    quoted = text and re.search(given, brief, re.IGNORECASE)
     return bool(quoted or _REPEATS.search(brief))
 
 
