@@ -43,6 +43,10 @@ _DO_FOLLOWING = re.compile(
     r"\b(?:this|that|following|follows|below|tasks?|steps?|folgende\w*|dies)\b",
     re.IGNORECASE,
 )
+_OF_PATH = re.compile(r"(?<=/)[*_]+|[*_]+(?=/|\.[a-z0-9])")
+"""Marks of emphasis that are a part of a path, as in `src/__init__.py` and `output/*.csv`."""
+_HELD = str.maketrans("*_", "\ue000\ue001")
+_GIVEN_BACK = str.maketrans("\ue000\ue001", "*_")
 _QUOTE = re.compile(r"^\s*>")
 _PAGE_MARK = re.compile(r"^\[page \d+[^\[\]]*\]$")
 _TAGS = re.compile(
@@ -86,7 +90,9 @@ def _markdown() -> MarkdownIt:
 
 
 def read_blocks(text: str) -> Iterator[Block]:
-    tokens = _markdown().parse("\n".join(_shown_lines(text)))
+    shown = "\n".join(_shown_lines(text))
+    held = _OF_PATH.sub(lambda marks: marks[0].translate(_HELD), shown)
+    tokens = _markdown().parse(held)
     blocks = list(_blocks_of(tokens))
     sizes = Counter(block.lists for block in blocks if block.kind == "entry")
     for place, block in enumerate(blocks):
@@ -314,7 +320,8 @@ def _inline_text(token: Token) -> str:
             parts.append("\n")
         elif child.type in ("text", "code_inline", "text_special") and not struck:
             parts.append(child.content)
-    return _TAGS.sub(" ", _STRUCK_TAGS.sub(" ", "".join(parts)))
+    said = _TAGS.sub(" ", _STRUCK_TAGS.sub(" ", "".join(parts)))
+    return said.translate(_GIVEN_BACK)
 
 
 def _with_plain_heading(block: Block, following: Block | None) -> Iterator[Block]:

@@ -6,45 +6,50 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from activities.checkpoints import FileEntry, Files, FilesError, PathRefused, diff_files
+from activities.checkpoints import FileEntry, Files, FilesError, PathRefused
 from activities.checkpoints import parse_path as parts_of
 from activities.job.brief_statements import Statement, brief_statements
 from activities.job.empty_content import empty_content_reason
 from activities.job.snapshot import Snapshot
+from activities.job.statement_checks import demanded_paths, find_named
+from activities.text.statement_words import any_word
 from protocol.endings import COMPLETION_FILE
 from protocol.scope_ledger import ScopeItem, is_empty_reason, named_item_ids
 
 MAX_NAMED = 20
 MAX_LOOKED_AT = 500
 """Most files of a folder that are looked at; one with more says something."""
-MAX_INPUTS = 20_000
-"""Most files of a repository that a deliverable is compared with."""
 DOCUMENTS = "documents"
 OUTPUT = "output"
-MAX_FOLDED = 1_000_000
-"""Bytes of a file that is compared with inputs by its words."""
-_COPIES = re.compile(
-    r"\b(?:cop(?:y|ies)(?!.(?:editor|writer)s?)|move[sd]?|unchanged|as (?:it|they) (?:is|are)"
-    r"|kopier\w*|(?:this|these) (?:brief|instructions?))\b",
-    re.I,
-)
+MAX_COMPARED = 1_000_000
+"""Bytes of a file that is compared with inputs by its words; a larger one is let pass."""
+MOST_ADDED = 3
+"""Words, such as a title, beside which a text is still its input."""
+MOST_ADDED_BYTES = 100
 _HAS_OTHER_WORDS = re.compile(
-    r"\b(?:translat(?:e|ing)|summari[sz](?:e|ing)|sum up|condense|rephrase|paraphrase|übersetzen?"
-    r"|fasse|write an? (?:\w+ )?(?:translation|summary|essay|story|poem|review|analysis))\b",
-    re.I,
+    r"(?<!\bnot )(?<!\bnever )\b(?:translat(?:e|ing)|summari[sz](?:e|ing)|sum up|condense"
+    r"|rephrase|paraphrase|übersetzen?|fasse|(?:write|create|draft) an? (?:\w+ )?"
+    r"(?:translation|summary|essay|story|poem|review|analysis)"
+    r"|(?:schreibe|erstelle|verfasse)n? eine (?:\w+ )?(?:zusammenfassung|übersetzung))\b"
+    r"(?!\s+(?:\w+\s+)?(?:only|any|nur|etwaige\w*)\b)",
+    re.IGNORECASE,
 )
 """Asks for a text that has other words than its source, and not another form of it."""
+_MAY_BE_SAME = any_word(
+    r"cop(?:y|ies)|as (?:it|they) (?:is|are)|unless|if|where|otherwise|at the (?:top|start)"
+    r"|kopier\w*|falls|wenn|sonst|wo|am anfang"
+)
 
 
 def list_missing_deliverables(snapshot: Snapshot, paths: list[str]) -> list[str]:
     if not paths:
         return []
-    inputs = _Inputs(snapshot)
-    return [
-        f"{path[:200] or '(empty)'}: {why}"
-        for path in paths
-        if (why := _deliverable_problem(snapshot, inputs, path))
-    ][:MAX_NAMED]
+    brief = snapshot.read_text("instructions.md")
+    problems = {path: _deliverable_problem(snapshot, path, brief) for path in paths}
+    problems |= _copies(snapshot, [path for path in paths if not problems[path]], brief)
+    return [f"{path[:200] or '(empty)'}: {why}" for path, why in problems.items() if why][
+        :MAX_NAMED
+    ]
 
 
 def list_unnamed_deliverables(
@@ -76,14 +81,16 @@ def list_unnamed_deliverables(
 
 
 def _asked_for(snapshot: Snapshot) -> Iterable[tuple[str, Statement]]:
+    """Yield the files that the instructions demand; of those of which one is enough, the first."""
     path = "instructions.md"
     for statement in brief_statements(snapshot.read_text(path), path):
-        for named in statement.paths:
-            with suppress(PathRefused):
-                yield "/".join(parts_of(named)), statement
+        for group in demanded_paths(statement.text, statement.paths):
+            found = [each.path for name in group if (each := find_named(snapshot.files, name))]
+            there = [each for each in found if not each.startswith(f"{DOCUMENTS}/")]
+            yield from ((each, statement) for each in there or [_plain_path(group[0])])
 
 
-def _deliverable_problem(snapshot: Snapshot, inputs: _Inputs, path: str) -> str | None:
+def _deliverable_problem(snapshot: Snapshot, path: str, brief: str) -> str | None:
     files = snapshot.files
     try:
         entry = files.entry(path)
@@ -91,114 +98,85 @@ def _deliverable_problem(snapshot: Snapshot, inputs: _Inputs, path: str) -> str 
             return "does not exist"
         if not entry.path:
             return "is the whole workspace; name files or folders in it"
-        if entry.kind == "folder":
-            return _deliverable_folder_problem(files, inputs, entry)
-        content = files.read(path)
-        named = files.entry(files.resolve_links(path)) or entry
-        return empty_content_reason(path, content) or inputs.copied(named)
+        if entry.kind != "folder":
+            return empty_content_reason(path, files.read(path), brief)
+        if not files.children(entry.path):
+            return empty_content_reason("", b"", brief) and "is an empty folder"
+        # Links are not followed, since they may lead anywhere.
+        within = (each for each in files.walk(entry.path) if each.kind == "file")
+        for number, each in enumerate(within):
+            says = not empty_content_reason(each.path, files.read_entry(each), brief)
+            if says or number >= MAX_LOOKED_AT:
+                return None
+        return "holds nothing but empty files"
     except (FilesError, PathRefused) as problem:
         return str(problem)
 
 
-def _deliverable_folder_problem(files: Files, inputs: _Inputs, folder: FileEntry) -> str | None:
-    if not files.children(folder.path):
-        return "is an empty folder"
-    copied = ""
-    # Links are not followed, since they may lead anywhere.
-    entries = [each for each in inputs.own_files(folder) if each.kind == "file"]
-    if not entries and inputs.holds(folder):
-        return "is unchanged since the job began; name what the job made"
-    for number, entry in enumerate(entries):
-        if number >= MAX_LOOKED_AT:
-            return None
-        if not empty_content_reason(entry.path, files.read_entry(entry)):
-            why = inputs.copied(entry)
-            if why is None:
-                return None
-            copied = copied or f"{entry.path} {why}"
-    if copied:
-        return f"holds nothing of the job's own: {copied}"
-    return "holds nothing but empty files"
+def _copies(snapshot: Snapshot, paths: Sequence[str], brief: str) -> dict[str, str]:
+    """Return which deliverables have an input's words though other words are asked for.
+
+    A sentence speaks of the files that it names, and of all if it names none. One of them that has
+    words of its own may be what is meant.
+    """
+    copies: dict[str, str] = {}
+    inputs = _inputs(snapshot)
+    for each in brief_statements(brief, "instructions.md"):
+        if not _HAS_OTHER_WORDS.search(each.text) or _MAY_BE_SAME.search(each.text):
+            continue
+        named = map(_plain_path, each.paths)
+        meant = [path for path in named if _entry(snapshot.files, path)] if each.paths else paths
+        sources = [_source_of(snapshot.files, path, inputs) for path in meant]
+        if all(sources):
+            copies |= dict(zip(meant, sources, strict=True))
+    return {
+        path: f"has the very words of {copies[path]}; name what the job made" for path in copies
+    }
 
 
-class _Inputs:
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._link = snapshot.repository
-        self._names: dict[str, str] | None = None
+def _plain_path(path: str) -> str:
+    with suppress(PathRefused):
+        return "/".join(parts_of(path))
+    return path
 
-    def holds(self, folder: FileEntry) -> bool:
-        return self._before(folder.path) is not None
 
-    def own_files(self, folder: FileEntry) -> Iterable[FileEntry]:
-        """Yield the files of a folder; of one in the repository, those that the job changed."""
-        files = self._snapshot.files
-        before = self._before(folder.path)
-        if before is None:
-            return files.walk(folder.path)
-        changes = diff_files(before, files.subfolder(folder.path))
-        changed = (f"{folder.path}/{each.path}" for each in changes if each.new)
-        return (entry for path in changed if (entry := files.entry(path)))
+def _entry(files: Files, path: str) -> FileEntry | None:
+    with suppress(FilesError, PathRefused):
+        return files.entry(files.resolve_links(path))
+    return None
 
-    def copied(self, entry: FileEntry) -> str | None:
-        """Return of which input a file is a copy, as the end of a sentence; None if of none."""
-        if self._names is None:
-            self._names = self._read_names()
-        same = self._names.get(entry.id)
-        name = same or self._source_in_other_form(entry)
-        if name is None or self._is_asked_for(entry.path, _COPIES):
-            return None
-        if not same:
-            return f"has the very words of {name}; name what the job made of it"
-        if name == entry.path:
-            return "was there before the job and is unchanged; name what the job made"
-        return f"is an unchanged copy of {name}; name what the job made of it"
 
-    def _before(self, path: str) -> Files | None:
-        link = self._link
-        if link is None or not f"{path}/".startswith(f"{link.folder}/"):
-            return None
-        start = Files(self._snapshot.files.store, link.tree)
-        with suppress(FilesError, PathRefused):
-            return start.subfolder(path[len(link.folder) + 1 :]) if path != link.folder else start
-        return None
+def _inputs(snapshot: Snapshot) -> list[FileEntry]:
+    """Return the instructions and the documents that the job did not write."""
+    changed = {entry.path for entry in _walk(snapshot.changes, DOCUMENTS)}
+    given = [each for each in _walk(snapshot.files, DOCUMENTS) if each.path not in changed]
+    brief = _entry(snapshot.files, "instructions.md")
+    files = [each for each in (brief, *given) if each is not None and each.kind == "file"]
+    return [each for each in files if each.size <= MAX_COMPARED]
 
-    def _read_names(self) -> dict[str, str]:
-        """Return the paths of inputs by their content's id; what the job changed is none."""
-        names: dict[str, str] = {}
-        if self._link:
-            start = Files(self._snapshot.files.store, self._link.tree)
-            for _, entry in zip(range(MAX_INPUTS), start.walk(), strict=False):
-                names[entry.id] = f"{self._link.folder}/{entry.path}"
-        brief = self._snapshot.files.entry("instructions.md")
-        names |= {brief.id: brief.path} if brief is not None else {}
-        changed = {entry.path for entry in _walk(self._snapshot.changes, DOCUMENTS)}
-        for entry in _walk(self._snapshot.files, DOCUMENTS):
-            if entry.kind == "file" and entry.path not in changed:
-                names[entry.id] = entry.path
-        return names
 
-    def _source_in_other_form(self, entry: FileEntry) -> str | None:
-        """Return the document whose words a file has, though others are asked for."""
-        if entry.size > MAX_FOLDED or not self._is_asked_for(entry.path, _HAS_OTHER_WORDS):
-            return None
-        files, words = self._snapshot.files, None
-        for each in _walk(files, DOCUMENTS):
-            if each.kind == "file" and entry.size <= 2 * each.size <= 4 * entry.size:
-                words = words or _words_in(files.read_entry(entry))
-                if words and words == _words_in(files.read_entry(each)):
+def _source_of(files: Files, path: str, inputs: Sequence[FileEntry]) -> str:
+    """Return the input whose words a file has; of a folder, if each of its files is such a one."""
+    entry, source = _entry(files, path), ""
+    if entry is not None and entry.kind == "folder":
+        within = [each.path for each in files.walk(entry.path) if each.kind == "file"]
+        for name in within[:MAX_LOOKED_AT]:
+            if not (source := _source_of(files, name, inputs)):
+                break
+    elif entry is not None and entry.size <= MAX_COMPARED:
+        words = _words(files, entry)
+        for each in inputs if words.count(" ") > 1 else []:
+            if each.size <= 2 * entry.size <= 4 * each.size + MOST_ADDED_BYTES:
+                given = _words(files, each)
+                added = words.count(" ") - given.count(" ")
+                if given and given in words and added <= MOST_ADDED:
                     return each.path
-        return None
-
-    def _is_asked_for(self, path: str, how: re.Pattern[str]) -> bool:
-        return any(
-            named == path and how.search(each.text) is not None
-            for named, each in _asked_for(self._snapshot)
-        )
+    return source
 
 
-def _words_in(content: bytes) -> list[str]:
-    return re.findall(r"\w+", content.decode(errors="replace").casefold())
+def _words(files: Files, entry: FileEntry) -> str:
+    text = files.read_entry(entry).decode(errors="replace")
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def _walk(files: Files, folder: str) -> Iterable[FileEntry]:

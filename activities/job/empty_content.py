@@ -1,15 +1,14 @@
-"""Whether a file says anything: one that is only white space, or an empty form, does not."""
+"""Whether a file says anything: one that is only white space, or an empty form, does not.
 
-import csv
+An empty list, a header without a row and a lone sign say something: that there is no more.
+"""
+
 import io
 import re
 import unicodedata
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
-from activities.text.json_values import read_json_value
+from activities.text.statement_words import any_word, statement_words
 
 SAMPLE_BYTES = 1_000_000
 """Part of a file that is looked at first; only if it says nothing, all of it is."""
@@ -17,41 +16,79 @@ MAX_MEMBER_BYTES = 1_000_000
 """Part of a member of an archive that is looked at; a longer one says something."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that count as letters or symbols and show nothing."""
-_MARKUP = re.compile(
-    r"<!--.*?(?:-->|\Z)|<head\b(?:(?!<head\b).)*?</head\s*>|<style\b.*?(?:</style\s*>|\Z)"
-    r"|<!?/?[A-Za-z][^<>]*>",
-    re.DOTALL | re.I,
+_EMPTY_PAGE = re.compile(
+    r"(?:\s|</?(?:html|head|body)\s*>|<html\s+[^<>\s][^<>]*>|<!doctype\b[^<>]*>|<title>[^<]*</title>"
+    r"|<meta\s+(?:charset|name)\b[^<>]*>)+",
+    re.IGNORECASE,
 )
-"""What is not shown. What is not closed ends where a browser ends it, and costs no second look."""
-_SHOWN_TAGS = re.compile(
-    r"<(?:img|svg|canvas|script|iframe|video|audio|object|embed|input)\b", re.I
-)
-_OFFICE_TEXT = re.compile(rb"<(?:\w+:)?(?:t|v|p|h|span)(?:\s[^<>]*)?>[^<]*[^<\s][^<]*<")
+_TEXT_NODE = re.compile(rb">\s*[^<\s]|<\w+:(?:drawing|pict|object)\b")
+_RECORDS = frozenset(["jsonl", "ndjson", "log", "diff", "patch"])
+"""Formats in which no record at all is an empty file."""
 _OFFICE_PARTS = re.compile(
-    r"word/(?:document\d*|footnotes)\.xml|xl/(?:sharedStrings|worksheets/[^/]+)\.xml"
-    r"|ppt/slides/[^/]+\.xml|content\.xml"
+    r"word/(?:document|header|footer|footnotes|comments)\d*\.xml"
+    r"|xl/(?:sharedStrings|worksheets/[^/]+)\.xml|ppt/slides/[^/]+\.xml|content\.xml"
 )
-_OFFICE_PICTURES = re.compile(r"(?:word|xl|ppt)/(?:media|charts|embeddings)/.|Pictures/.")
-_YAML_NOTHING = frozenset(["", "---", "...", "{}", "[]", "null", "~", '""', "''"])
+_OFFICE_PICTURES = re.compile(
+    r"(?:word|xl|ppt)/(?:media|charts|drawings|diagrams|embeddings)/.|Pictures/.|Object "
+)
+_LEFT_EMPTY = re.compile(
+    r"(?:\b(?:not|never|nicht|nie)\b.{0,12}\b)?\b(?P<empty>leer|zero[- ]bytes?"
+    r"|(?:empty|blank|leere[nrs]?)"
+    r"(?!\s+(?:line|row|cell|(?!files\b|dateien\b)\w+(?:s|en)\b)))\b",
+    re.IGNORECASE,
+)
+"""Lets a file be empty; "empty lines", "must not be empty" and the like do not."""
+_PLACEHOLDER = re.compile(
+    r"[.\u2026\s]+|[-.\u2026\s]*(?:todo|to do|tbd|tba|tbc|fixme|xxx|placeholder|lorem ipsum\b.*"
+    r"|to be (?:done|written|added|determined)|platzhalter|coming soon)[-.\u2026\s]*",
+    re.IGNORECASE,
+)
+_OF_FORM = any_word(
+    r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|lorem|dummy"
+    r"|mock-?ups?|\w*vorlagen?|\w*gerüst|gliederung|platzhalter"
+)
+"""Asks for a file in which little has to stand."""
 
 
-def empty_content_reason(path: str, content: bytes) -> str | None:
-    """Return why a file says nothing, as the end of a sentence about it; None if it does."""
-    if not content:
-        return "is empty"
-    if not (_is_visible(content[:SAMPLE_BYTES]) or _is_visible(content)):
-        return "says nothing: it has no letter and no digit that can be seen"
-    ending = path.lower().rpartition(".")[2]
+def empty_content_reason(path: str, content: bytes, brief: str = "") -> str | None:
+    """Return why a file says nothing, as the end of a sentence about it; None if it does.
+
+    Args:
+        brief: What was asked for; it may let files be empty, or hold placeholders.
+    """
+    name = path.rpartition("/")[2].lower()
+    ending = name.rpartition(".")[2]
+    is_free = _may_be_empty(brief)
     if content.startswith(b"PK"):
-        return _empty_archive_reason(content)
-    check = _CHECKS.get(ending)
-    if check is None or len(content) > SAMPLE_BYTES:
+        return None if is_free or _OF_FORM.search(brief) else _empty_archive_reason(content)
+    if not (_is_visible(content[:SAMPLE_BYTES]) or _is_visible(content)):
+        # By their name alone ".gitkeep", "__init__.py" and "py.typed" say what they are for.
+        is_mark = name.startswith((".", "__")) or ending in _RECORDS
+        known = "." not in name or ending in statement_words().endings
+        return "is empty" if known and not (is_mark or is_free) else None
+    if len(content) > SAMPLE_BYTES or is_free or _OF_FORM.search(brief):
         return None
-    return check(content.decode("utf-8-sig", errors="replace"))
+    text = content.decode("utf-8-sig", errors="replace")
+    if ending in ("html", "htm") and _EMPTY_PAGE.fullmatch(text):
+        return "is an empty web page"
+    filled = [line.strip() for line in text.splitlines() if line.strip() and line[0] != "#"]
+    if len("".join(filled)) > 1 and all(map(_is_placeholder, filled)):
+        return f"holds nothing but placeholders, such as {filled[0][:40]!r}"
+    return None
+
+
+def _may_be_empty(brief: str) -> bool:
+    found = _LEFT_EMPTY.finditer(brief)
+    return any(each.start() == each.start("empty") for each in found)
+
+
+def _is_placeholder(line: str) -> bool:
+    bare = line.strip(" \t:!*_+[]()<>")
+    return bool(bare) and _PLACEHOLDER.fullmatch(bare) is not None
 
 
 def _is_visible(content: bytes) -> bool:
-    """Return whether some character can be seen and is no mere punctuation; all binaries can."""
+    """Return whether some character can be seen; all binaries can but those of zeros."""
     try:
         if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             text = content.decode("utf-16", errors="replace")
@@ -62,69 +99,8 @@ def _is_visible(content: bytes) -> bool:
             return bool(content.strip(b"\0 \t\r\n"))
         text = content[: error.start].decode()
     return any(
-        char.isalnum() or unicodedata.category(char) == "So"
-        for char in text
-        if char not in _BLANK_LETTERS
+        unicodedata.category(char)[0] in "LNPS" for char in text if char not in _BLANK_LETTERS
     )
-
-
-def _empty_json_reason(text: str) -> str | None:
-    with suppress(ValueError):
-        if not _says_something(read_json_value(text)):
-            return "is an empty JSON document"
-    return None
-
-
-def _empty_lines_reason(text: str) -> str | None:
-    lines = [line for line in text.splitlines() if line.strip()]
-    with suppress(ValueError):
-        if not any(_says_something(read_json_value(line)) for line in lines):
-            return "holds nothing but empty JSON values"
-    return None
-
-
-def _says_something(value: Any) -> bool:
-    """Return whether a JSON value has a number, a text or a named key."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, dict):
-            if any(key.strip() for key in each):
-                return True
-            pending += each.values()
-        elif isinstance(each, list):
-            pending += each
-        elif isinstance(each, str):
-            if _is_visible(each.encode(errors="replace")):
-                return True
-        elif each is not None:
-            return True
-    return False
-
-
-def _empty_yaml_reason(text: str) -> str | None:
-    lines = (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines())
-    return "is an empty YAML document" if all(line in _YAML_NOTHING for line in lines) else None
-
-
-def _empty_table_reason(text: str) -> str | None:
-    """Return that a table has nothing but its header: one row of names without a number."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) != 1 or re.search(r"\d", lines[0]):
-        return None
-    with suppress(csv.Error):
-        separator = next((mark for mark in "\t;,|" if mark in lines[0]), "")
-        if separator and len(next(csv.reader(lines, delimiter=separator))) > 1:
-            return (
-                "is a table of a header without a row; if there is nothing to list, say so in a row"
-            )
-    return None
-
-
-def _empty_page_reason(text: str) -> str | None:
-    if _SHOWN_TAGS.search(text) or _is_visible(_MARKUP.sub(" ", text).encode(errors="replace")):
-        return None
-    return "is an empty web page"
 
 
 def _empty_archive_reason(content: bytes) -> str | None:
@@ -140,22 +116,9 @@ def _empty_archive_reason(content: bytes) -> str | None:
                 if part.file_size > MAX_MEMBER_BYTES:
                     return None
                 with archive.open(part) as member:
-                    if _OFFICE_TEXT.search(member.read(MAX_MEMBER_BYTES)):
+                    if _TEXT_NODE.search(member.read(MAX_MEMBER_BYTES)):
                         return None
             return "is a document without any text"
     # A damaged member, an encrypted one, or an unknown compression: nothing is known of it.
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError, ValueError):
         return None
-
-
-_CHECKS: dict[str, Callable[[str], str | None]] = {
-    "json": _empty_json_reason,
-    "jsonl": _empty_lines_reason,
-    "ndjson": _empty_lines_reason,
-    "yaml": _empty_yaml_reason,
-    "yml": _empty_yaml_reason,
-    "csv": _empty_table_reason,
-    "tsv": _empty_table_reason,
-    "html": _empty_page_reason,
-    "htm": _empty_page_reason,
-}

@@ -7,8 +7,10 @@ either, and what depends on a condition is left to the review: a refusal that is
 put right by the agent.
 """
 
+import html
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -21,12 +23,14 @@ from activities.text.statement_words import any_word
 from protocol.scope_ledger import ScopeItem, Statement
 
 MAX_READ = 2_000_000
+MAX_GIVEN = 400
+"""Characters at the beginning of a text by which it is known in the brief that gives it."""
 MAX_RANGE = 1_000
 """Most files that "a_1.md to a_9.md" may stand for."""
 ASIDE = ("notes/", "archive/", "tools/", "skills/")
 """Folders in which no result is looked for, unless the brief names them."""
 _TAKES = re.compile(
-    r"\b(?:delete|remove|rename|move|drop|lösche|entferne)"
+    r"\b(?:delete|remove|re(?:name|number|label)|move|drop|lösche|entferne|verschiebe|benenne)"
     r"(?:\s+(?!(?:to|into|in|as|on|for|from|nach|zu|als|aus)\b)[\w-]+){0,6}[\s\"'`(]*$",
     re.IGNORECASE,
 )
@@ -46,16 +50,27 @@ _TAKES_IT = re.compile(
 _OTHER_PATH = re.compile(r"[\w-]+/[\w./-]+|\b[\w-]+\.[a-z]\w{0,4}\b", re.IGNORECASE)
 _AND = re.compile(r"[\s\"'`]*(?:,|and|und|,\s*and)[\s\"'`]*", re.IGNORECASE)
 _HEADING = re.compile(
-    r"\b(?:heading|headed|titled|section|überschrift|abschnitt)(?P<plural>s|en|e)?\b[^\"“„`'\n]{0,20}"
-    r"[\"“„`'](?P<title>[^\"”“`'\n]{2,80})[\"”“`']",
+    r"[\s\"'`,]*(?:(?:that|which|and|die|das|must|should|shall|muss|soll)\s+){0,2}"
+    r"(?:with|has|have|contains?|containing|includes?|including|mit|hat|haben|enthält)\s+"
+    r"(?:(?!option\w+\b)[\w-]+\s+){0,3}?(?:headings?|sections?|überschrift(?:en)?|abschnitt(?:en?)?)"
+    r"[\s:]*[\"“„`'](?P<title>[^\"”“`'\n]{2,80})[\"”“`']",
     re.IGNORECASE,
 )
 _NEXT_HEADING = re.compile(
     r"\s*(?:,\s*(?:and|und)|,|and|und|&)\s*[\"“„`']([^\"”“`'\n]{2,80})[\"”“`']", re.IGNORECASE
 )
-_WITH_THE = r"(?:with|has|have|contains?|containing|mit|hat|enthält)\s+(?:the|den|die)"
-_OF_OTHER = re.compile(r"\W*(?:of|from|in|aus|von)\b", re.IGNORECASE)
-_LETTERS = re.compile(r"\w+")
+_MADE = re.compile(
+    r"(?:please\s+)?(?:write|create|draft|prepare|schreibe?n?|erstelle?n?|verfasse?n?)\s+"
+    r"(?:(?!compar|vergleich)[\w-]+\s+){1,4}?(?=(?:with|containing|mit)\b)",
+    re.IGNORECASE,
+)
+_ENDS_HEADINGS = re.compile(
+    r"\W*(?:$|[.;:,(\u2013-]|(?:and|und|each|jeweils|(?:to|in|into|as|nach|als)\s+output)\b)",
+    re.IGNORECASE,
+)
+"""Follows headings that a file has; others are those of another file, or are left out."""
+_LETTERS = re.compile(r"[^\W_]+")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _PLURALS = {"entry": "entries", "line or row": "lines or rows"}
 _NEGATION = any_word(r"not?|never|without|nicht|kein\w*|ohne|nie")
 _CONDITION = any_word(
@@ -74,7 +89,6 @@ _PROGRAM = re.compile(
     re.IGNORECASE,
 )
 """Begins what says how something behaves when it runs, and so not what the job leaves."""
-_REFERENCE = re.compile(r"\b(?:the|this|der|die|dem|den|im|diese[nrms]?)\s+$", re.IGNORECASE)
 _OF_WHOLE = re.compile(
     r"^[\s\"'`(,]*(?:(?:with|has|have|of|is|must|shall|should|may|will|be|contains?|mit|hat|muss|soll"
     r"|darf|haben|enthält)\b[\s,]*)*$",
@@ -85,16 +99,6 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,6})(?P<after>\D*)", re.DOTALL)
-_PLACEHOLDER = re.compile(
-    r"(?:todo|to do|tbd|tba|tbc|fixme|xxx|placeholder|to be (?:done|written|added|determined)"
-    r"|platzhalter|coming soon|lorem ipsum)",
-    re.IGNORECASE,
-)
-_OF_FORM = any_word(
-    r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|empty|vorlagen?"
-    r"|gerüst|gliederung|platzhalter|leere[nrs]?"
-)
-"""Asks for a file in which little has to stand."""
 _OF_BRIEF = any_word(r"this|these|cop(?:y|ies)|quote|verbatim|wörtlich|diese[nrms]?|kopier\w*")
 _BROKEN = re.compile(
     r"invalid|broken|corrupt|malformed|damaged|truncated|unreadable|fake|dummy|mock|stub|fixture|bad"
@@ -103,7 +107,12 @@ _BROKEN = re.compile(
     re.IGNORECASE,
 )
 """Asks for a file that is not what its ending says, or may."""
-_REPEATS = re.compile(r"repeat|repetit|same|identical|copies|times|random|only the|wiederhol", re.I)
+_REPEATS = re.compile(
+    r"repeat|repetit|same|identi|cop(?:y|ies)|times|random|only the|template|wiederhol|gleich|selbe"
+    r"|kopie|vorlage",
+    re.I,
+)
+_GIVES = r"(?:[\"'`\u201c\u201e\u00bb]|\b(?:contain|enth|inhalt|content|text|word|wort)\w*)"
 _FEWEST = 20
 """Of so many words one has to be new for a text that a number of words is asked of."""
 _MOST_NEW = 2000
@@ -125,18 +134,18 @@ def find_taken_files(text: str, paths: Iterable[str]) -> set[str]:
         for path in set(paths)
         for match in re.finditer(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", text)
     )
-    taken, place, goes_on = set(), 0, False
+    taken, place, goes_on, path = set[str](), 0, False, ""
     for start, end in spans:
         between, after = text[place:start], text[end:]
         other = _OTHER_PATH.search(after)
         goes_on = bool(
-            (goes_on and _AND.fullmatch(between))
+            (goes_on and (_AND.fullmatch(between) or _range_of(path, between, text[start:end])))
             or _IS_TAKEN.match(after)
             or _is_told(_TAKES.search(between))
         )
         if goes_on or _is_told(_TAKES_IT.search(after, 0, other.start() if other else len(after))):
             taken.add(text[start:end])
-        place = end
+        path, place = text[start:end], end
     return taken
 
 
@@ -151,91 +160,114 @@ def statement_problems(files: Files, item: ScopeItem) -> list[str]:
 def _problems(files: Files, statement: Statement) -> list[str]:
     if not statement.paths:
         return []
-    problems = []
-    groups = _demanded_paths(statement)
+    problems, brief = [], f"{statement.text}\n{_instructions(files)}"
+    groups = demanded_paths(statement.text, statement.paths)
     for group in groups:
-        whys = [f"{path} {why}" for path in group if (why := _file_problem(files, path, statement))]
+        whys = [
+            f"{path} {why}"
+            for path in group
+            if (why := _file_problem(files, path, statement, brief))
+        ]
         problems += whys if len(whys) == len(group) else []
     if not problems:
-        problems = _range_problems(files, statement.text, [group[0] for group in groups])
+        paths = [group[0] for group in groups]
+        problems = _range_problems(files, statement.text, paths, brief)
     paths = [path for path in statement.paths if "*" not in path]
-    entry = _find_named(files, paths[0]) if len(paths) == 1 else None
+    entry = find_named(files, paths[0]) if len(paths) == 1 else None
     if problems or entry is None:
         return problems
     if entry.kind == "folder":
-        return _folder_problems(files, entry, paths[0], statement.text)
+        return _folder_problems(files, entry, paths[0], statement.text, brief)
     data = files.read_entry(entry) if entry.size <= MAX_READ else b"\0"
     if b"\0" in data:
         return []
     return [f"{paths[0]} {why}" for why in _amiss(statement, data.decode(errors="replace"))]
 
 
-def _file_problem(files: Files, path: str, statement: Statement) -> str | None:
-    entry = _find_named(files, path)
+def _instructions(files: Files) -> str:
+    with suppress(FilesError, PathRefused):
+        return files.read("instructions.md").decode(errors="replace")
+    return ""
+
+
+def _file_problem(files: Files, path: str, statement: Statement, brief: str) -> str | None:
+    entry = find_named(files, path)
     if entry is None:
         return "does not exist"
     if entry.kind == "folder":
         return None
     content = files.read_entry(entry)
-    if why := empty_content_reason(path, content):
+    if why := empty_content_reason(path, content, brief):
         return why
     return None if _BROKEN.search(statement.text) else wrong_format_reason(path, content)
 
 
-def _range_problems(files: Files, said: str, paths: list[str]) -> list[str]:
+def _range_problems(files: Files, said: str, paths: list[str], brief: str) -> list[str]:
     """Return what is missing of "15 files a_01.md to a_15.md" between the two."""
     problems = []
     for first, last in pairwise(paths):
         between = said.partition(first)[2].partition(last)[0]
-        joined, entry = _RANGE.fullmatch(between), _find_named(files, first)
-        ends = [_NUMBERED.fullmatch(path.rpartition("/")[2]) for path in (first, last)]
-        if not (joined and entry and ends[0] and ends[1]):
+        numbers, entry = _range_of(first, between, last), find_named(files, first)
+        plain = between.strip(" \t\"'`,").lower() in ("to", "bis", "-")
+        if not entry or len(numbers) < 3 or (plain and not says_range(said, len(numbers))):
             continue
-        names = {(end["before"], end["after"]) for end in ends if end}
-        low, high = (int(end["number"]) for end in ends if end)
-        plain = joined["word"].lower() in ("to", "bis", "-")
-        count = high - low + 1
-        if len(names) > 1 or not 2 < count <= MAX_RANGE or (plain and not says_range(said, count)):
-            continue
-        found = set()
-        for each in files.children(entry.path.rpartition("/")[0]):
-            named = _NUMBERED.fullmatch(each.path.rpartition("/")[2])
-            if (
-                named
-                and (named["before"], named["after"]) in names
-                and each.kind != "folder"
-                and not empty_content_reason(each.path, files.read_entry(each))
-            ):
-                found.add(int(named["number"]))
-        if lacking := sorted(set(range(low, high + 1)) - found):
+        found = {
+            _numbered(each.path)
+            for each in files.children(entry.path.rpartition("/")[0])
+            if each.kind != "folder"
+            and not empty_content_reason(each.path, files.read_entry(each), brief)
+        }
+        before, _, after = _numbered(first)
+        if lacking := [number for number in numbers if (before, number, after) not in found]:
             problems.append(
-                f"{len(lacking)} of the {count} files {first} to {last} are missing or empty, "
-                f"such as number {lacking[0]}"
+                f"{len(lacking)} of the {len(numbers)} files {first} to {last} are missing or "
+                f"empty, such as number {lacking[0]}"
             )
     return problems
 
 
-def _folder_problems(files: Files, folder: FileEntry, path: str, said: str) -> list[str]:
-    number = 0 if _REPEATS.search(said) else demanded_files(said)
-    contents: set[bytes] = set()
+def _range_of(first: str, between: str, last: str) -> range:
+    """Return the numbers of the files from "a_1.md" to "a_9.md"; none if that is no range."""
+    (before, low, after), (same, high, alike) = _numbered(first), _numbered(last)
+    is_range = (before, after) == (same, alike) and _RANGE.fullmatch(between)
+    return range(low, high + 1) if is_range and 0 <= low > high - MAX_RANGE else range(0)
+
+
+def _numbered(path: str) -> tuple[str, int, str]:
+    """Return a file's name around its number, which is -1 if it has none."""
+    name = path.rpartition("/")[2]
+    found = _NUMBERED.fullmatch(name)
+    return (found["before"], int(found["number"]), found["after"]) if found else (name, -1, "")
+
+
+def _folder_problems(
+    files: Files, folder: FileEntry, path: str, said: str, brief: str
+) -> list[str]:
+    number, count, contents = demanded_files(said), 0, set[str]()
     for entry in files.walk(folder.path) if number else ():
         content = files.read_entry(entry) if entry.size <= MAX_READ else entry.id.encode()
-        if not empty_content_reason(entry.path, content):
-            contents.add(b" ".join(content.split()))
-        if len(contents) >= number:
-            return []
-    if not number:
+        if not empty_content_reason(entry.path, content, brief):
+            contents.add(" ".join(content.decode(errors="replace").split()))
+            count += 1
+    if len(contents) >= number or (count >= number and _may_be_alike(contents, brief)):
         return []
     found = f"{len(contents):,} {'file' if len(contents) == 1 else 'different files'} of {number:,}"
     return [f"{path} has {found} that are asked for"]
 
 
-def _demanded_paths(statement: Statement) -> list[list[str]]:
+def _may_be_alike(contents: set[str], brief: str) -> bool:
+    """Return whether a brief wants files that repeat, or gives their text: 'each with "a"'."""
+    text = next(iter(contents)) if len(contents) == 1 else ""
+    given = rf"{_GIVES}\W*{re.escape(text[:MAX_GIVEN])}(?!\w)"
+    quoted = text and re.search(given, brief, re.IGNORECASE)
+    return bool(quoted or _REPEATS.search(brief))
+
+
+def demanded_paths(text: str, paths: Sequence[str]) -> list[list[str]]:
     """Return the files that have to be there whatever happens; of a group, one is enough."""
-    text, place = statement.text, 0
-    taken = find_taken_files(text, statement.paths)
+    taken, place = find_taken_files(text, paths), 0
     groups: list[list[str]] = []
-    for path in statement.paths:
+    for path in paths:
         start = text.find(path, place)
         if start < 0:
             # Beyond the end of a long statement.
@@ -263,16 +295,13 @@ def _demanded_paths(statement: Statement) -> list[list[str]]:
 def _amiss(statement: Statement, text: str) -> list[str]:
     """Return which headings and counts that a statement demands a text lacks."""
     said, path = statement.text, statement.paths[0]
-    lines = [line.strip(" #*_:=").casefold() for line in text.splitlines()]
+    words = _folded(_TAG.sub(" ", html.unescape(text)))
     amiss = [
         f"has no heading {title!r}"
         for title in _quoted_headings(said, path)
-        if not any(title.casefold() in line for line in lines)
+        if f" {_folded(title)} " not in f" {words} "
     ]
-    filled = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if filled and all(map(_is_placeholder, filled)) and not _OF_FORM.search(said):
-        amiss.append(f"holds nothing but placeholders, such as {filled[0].strip()[:40]!r}")
-    if _folded(text) == _folded(said) and not _OF_BRIEF.search(said):
+    if words == _folded(said) and not _OF_BRIEF.search(said):
         amiss.append("holds nothing but the words of the instructions")
     for count in demanded_counts(said, path):
         readings = count_readings(count.unit, path, text)
@@ -297,30 +326,23 @@ def _amiss(statement: Statement, text: str) -> list[str]:
     return amiss
 
 
-def _quoted_headings(said: str, path: str) -> Iterable[str]:
-    """Yield the headings that the file has to have: all of `sections "Costs" and "Risks"`."""
-    for match in _HEADING.finditer(said):
-        before, end = said[: match.start()], match.end()
-        of_file = re.search(rf"{re.escape(path)}[\s\"'`,]*{_WITH_THE}\s*$", before, re.IGNORECASE)
-        titles = [match["title"].strip()]
-        while match["plural"] and (following := _NEXT_HEADING.match(said, end)):
+def _quoted_headings(said: str, path: str) -> list[str]:
+    """Return the headings that the file has to have: all of `sections "Costs" and "Risks"`."""
+    places = [said.find(path) + len(path)] if path in said else []
+    if made := _MADE.match(said):
+        places.append(made.end())
+    for match in filter(None, (_HEADING.match(said, place) for place in places)):
+        titles, end = [match["title"].strip()], match.end()
+        while following := _NEXT_HEADING.match(said, end):
             titles.append(following[1].strip())
             end = following.end()
-        if (
-            not _NEGATION.search(before)
-            and (of_file or not _REFERENCE.search(before))
-            and not _OR.search(said[end:])
-            and not (of_file and _OF_OTHER.match(said[end:]))
-        ):
-            yield from titles
-
-
-def _is_placeholder(line: str) -> bool:
-    return _PLACEHOLDER.fullmatch(line.strip(" \t\r.:!*_-+[]()<>\u2026")) is not None
+        depends = any(each.search(said) for each in (_NEGATION, _CONDITION, _OR))
+        return titles if _ENDS_HEADINGS.match(said, end) and not depends else []
+    return []
 
 
 def _folded(text: str) -> str:
-    return " ".join(_LETTERS.findall(text.casefold()))
+    return " ".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def _repeats(unit: str, reading: list[str]) -> bool:
@@ -331,7 +353,7 @@ def _repeats(unit: str, reading: list[str]) -> bool:
     return unit == "word" and len(words) * _FEWEST < min(len(reading), _MOST_NEW)
 
 
-def _find_named(files: Files, path: str) -> FileEntry | None:
+def find_named(files: Files, path: str) -> FileEntry | None:
     """Return a file by a brief's path, from the top or below a folder; or the folder, if any."""
     name = path.removeprefix("./").removeprefix("/workspace/")
     with suppress(FilesError, PathRefused):

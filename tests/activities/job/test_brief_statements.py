@@ -58,6 +58,12 @@ def test_files_named_as_results(text: str, paths: list[str]) -> None:
     assert named_results(text) == paths
 
 
+def test_a_path_keeps_its_marks() -> None:
+    said = "Create src/__init__.py, __main__.py, __tests__/a.js, output/*.csv and docs/**/*.md."
+    [found] = brief_statements(f"**Note:** _all_ are __new__.\n\n{said}\n", "b.md")
+    assert found.text == said
+
+
 def test_long_texts_are_bounded_and_keep_their_entry() -> None:
     lead = f"The report must say, {'and ' * 200}cover:"
     [one] = brief_statements(f"{lead}\n- prices\n", "b.md")

@@ -68,6 +68,7 @@ AMISS = [
 
 
 POEMS = {f"output/poems/{n}/poem.md": f"Tea {n}." for n in range(15)}
+FIVE = [f"output/x/{n}.txt" for n in range(5)]
 FACTS = {f"output/fact_{n:02}.md": f"Tea {n}." for n in range(1, 16)}
 WORDS = " ".join(f"word{n}" for n in range(170))
 BIG_TABLE = TABLE + "| 7 | 8 |\n" * 7 + "\nMore prose | here.\n"
@@ -116,6 +117,21 @@ COUNTED = [
         "Save these instructions as output/a.md.",
         {"output/a.md": "Save these instructions as output/a.md"},
     ),
+    ('Summarize section "Setup" from documents/a.md in output/a.md.', {"output/a.md": PAGE}),
+    ('Write output/a.md with the section "Draft" removed.', {"output/a.md": PAGE}),
+    ('Write output/a.md with a section "Errors" if there are any.', {"output/a.md": PAGE}),
+    (
+        'Write output/a.html with sections "Costs & Risks" and "Überblick".',
+        {"output/a.html": "<h1>Costs &amp;\nRisks</h1><h1>U\u0308berblick</h1>"},
+    ),
+    ("Write 5 files in output/x/, each containing 'tea'.", dict.fromkeys(FIVE, "tea\n")),
+    ("Erstelle 5 Dateien in output/x/ mit gleichem Inhalt.", dict.fromkeys(FIVE, "Tee.")),
+    (
+        "Rename all files output/a_1.md to output/a_3.md into output/b_1.md to output/b_3.md.",
+        {f"output/b_{n}.md": f"Tea {n}." for n in (1, 2, 3)},
+    ),
+    ("Write errors to output/e.txt; leave it empty if there are none.", {"output/e.txt": ""}),
+    ("Create src/tea/__init__.py.", {"src/tea/__init__.py": ""}),
 ]
 MISCOUNTED = [
     ("Write output/a.csv with 10 rows.", {"output/a.csv": "a,b\n1,2\n"}),
@@ -137,6 +153,11 @@ MISCOUNTED = [
     (HEADINGS, {"output/a.md": "# Costs\n\nTODO\n\n# Risks\n\nTBD\n"}),
     ("Write a story to output/a.md.", {"output/a.md": "Write a story\nto output/a.md.\n"}),
     ("Write report.md.", {"tools/report.md": "Tea."}),
+    (
+        'Write a report with sections "Costs" and "Plan" to output/a.md.',
+        {"output/a.md": "# Costs\n\nTea."},
+    ),
+    ("Create src/tea/__init__.py.", {"src/tea/init.py": "x = 1"}),
 ]
 
 
