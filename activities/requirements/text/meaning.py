@@ -17,13 +17,19 @@ MAX_NAMED = 4
 """Words named as a difference, of each side."""
 
 _NUMBER = re.compile(
-    r"(?<![\w.-])(\d+(?:[ \u00a0\u202f]\d{3}(?!\d))*(?:[.,:/]\d+)*)\s?(%|\u20ac|\$|[^\W\d_]+)?"
+    r"(?<![\w.-])(\d+(?:[ \u00a0\u202f]\d{3}(?!\d))*(?:[.,:/]\d+)*)\s?"
+    r"(%|\u20ac|\$|\u00b0?[^\W\d_]+)?"
 )
 _REFERENCE = re.compile(
     r"(?i)(?:§+|\b(?:abs(?:atz|\.)?|art(?:icle|ikel|\.)?|s(?:ec|ect)?\.|section|chapter|clause|table|figure|annex|appendix|"
     r"kapitel|abschnitt|anhang|satz|nr\.?|nummer|ziff(?:er|\.)?|tabelle|bild|page|seite|step|version))\s*\(?$"
 )
 _NAME = re.compile(r"(?<![\w-])(?=[\w.-]*\d)(?=[\w.-]*[^\W\d_])[^\W_][\w.-]*[\w]")
+_MEASURE = re.compile(r"[\d.,]+-?([^\W\d_]+)")
+_PERIOD = re.compile(
+    r"(?i)\b(?:dai|day|t[a\u00e4]g)|hour|week|month|quarter|year|annu|st[u\u00fc]nd|w[o\u00f6]che|"
+    r"monat|quartal|j[a\u00e4]hr"
+)
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _ENDINGS = re.compile(r"(?:ungen|ung|ing|ies|ed|es|en|er|em|s|e|n|y)$")
 _MODAL = re.compile(
@@ -60,7 +66,9 @@ class StatementFacts:
     @cached_property
     def names(self) -> set[str]:
         """Names with a digit, such as SHA-256 or TLS1.3."""
-        return {name.lower().rstrip(".-") for name in _NAME.findall(self.text)}
+        names = {name.lower().rstrip(".-") for name in _NAME.findall(self.text)}
+        measures = {each[0]: each[1] for name in names if (each := _MEASURE.fullmatch(name))}
+        return {name for name in names if measures.get(name) not in _units()}
 
     @cached_property
     def negated(self) -> bool:
@@ -113,7 +121,10 @@ class StatementFacts:
 
 
 def statement_faults(text: str, force: Force | None, passages: str, context: str) -> list[str]:
-    """Return what a statement says that its passages do not.
+    """Return what a statement says that its passages surely do not.
+
+    A number may be one of theirs in another unit, if they have one that it leaves out. A negation
+    turns their meaning round for sure only in their own words.
 
     Args:
         force: How strongly it is said to bind, if that is given apart.
@@ -122,20 +133,40 @@ def statement_faults(text: str, force: Force | None, passages: str, context: str
     """
     said, quoted = StatementFacts(text), StatementFacts(passages)
     around = StatementFacts(context)
+    if not (said.content or said.names or said.measures):
+        return ["nothing: it names neither who nor what"]
     faults = []
     known = quoted.measures
+    converted = [
+        units or _form(number)
+        for number, units in known.items()
+        if number not in said.measures or not said.measures[number] >= units
+    ]
+    if _PERIOD.search(_NUMBER.sub("", passages)):
+        converted.append({"period"})
     for number, units in said.measures.items():
-        if number not in known:
-            if number not in around.measures and not re.search(
-                rf"(?<!\d){re.escape(number)}(?!\d)", context
-            ):
-                faults.append(f"{' '.join([number, *sorted(units)[:1]])}, which they do not")
-        elif units and known[number] and not units & known[number]:
-            faults.append(f"{number} {min(units)}, and they say {number} {min(known[number])}")
-    digits = re.sub(r"\s+", "", f"{passages} {context}").lower()
-    faults += [f"{name}, which they do not" for name in sorted(said.names) if name not in digits]
+        if known.get(number):
+            if units and not units & known[number]:
+                faults.append(f"{number} {min(units)}, and they say {number} {min(known[number])}")
+        elif number not in known.keys() | around.measures.keys() and not (
+            re.search(rf"(?<![\d.,]){re.escape(number)}(?![.,]?\d)", passages)
+            or re.search(rf"(?<!\d){re.escape(number)}(?!\d)", context)
+            or (converted and (units or _form(number)) not in converted)
+        ):
+            faults.append(f"{' '.join([number, *sorted(units)[:1]])}, which they do not")
+    names = re.sub(r"[\s-]+", "", f"{passages} {context}").lower()
+    faults += [
+        f"{name}, which they do not"
+        for name in sorted(said.names)
+        if name.replace("-", "") not in names
+    ]
     faults += _force_faults(said, force, quoted)
     return faults
+
+
+def _form(number: str) -> set[str]:
+    """Return what tells a time or ratio (18:00, 7:1) from other numbers without a unit."""
+    return {":"} & set(number)
 
 
 def _force_faults(said: StatementFacts, force: Force | None, quoted: StatementFacts) -> list[str]:
@@ -147,6 +178,8 @@ def _force_faults(said: StatementFacts, force: Force | None, quoted: StatementFa
         faults.append(f"that it is a {force}, and they say {quoted_forces}")
     elif strengths and strengths_said and not strengths_said & strengths:
         faults.append(f"{', '.join(sorted(said.forces))}, and they say {quoted_forces}")
+    if not said.content.keys() <= quoted.content.keys():
+        return faults
     if said.negated and not (quoted.negated or quoted.limited):
         faults.append("not, and they do not")
     elif quoted.forces == {"must not"} and quoted.negated and not (said.negated or said.limited):

@@ -74,6 +74,23 @@ def test_likeness_alone_is_no_duplicate(one: str, other: str, said: str) -> None
          "Rechnungen sind 10 Jahre aufzubewahren.", ""),
         ("6.2.1: Verify that rules are kept.", "must", "Verify that rules are kept.", ""),
         ("By § 257 books must be kept.", "must", "Books must be kept.", ""),
+        # A number may be one of the quote in another unit.
+        ("Report within 3 days.", None, "Report within 72 hours.", ""),
+        ("Answer within 2000ms.", None, "Answer within 2 s.", ""),
+        ("Review access every 12 months.", None, "Zugriffe sind j\u00e4hrlich zu sichten.", ""),
+        ("Keep it below 77 \u00b0F.", None, "Keep it below 25 \u00b0C.", ""),
+        ("Two wings for doors above 200 cm.", None, "Doors above 2 m have two wings.", ""),
+        ("Guests leave by 6 pm.", None, "Guests leave by 18:00.", ""),
+        ("The contrast must be 7:1.", None, "The contrast must be 4.5:1.", "7:1"),
+        ("Encrypt with 256-bit AES.", None, "Encrypt with AES-256.", ""),
+        ("Encrypt with AES256.", None, "Encrypt with AES-256.", ""),
+        ("Logs must be kept for 365 days.", None, "Logs must be kept for ninety days.", "365 days"),
+        ("Logs must be kept for 90 days.", None, "Logs must be kept.", "90 days"),
+        ("Rooms must have 14 seats.", None, "Rooms must have 12 seats each day.", "14"),
+        # A negation may say the same in other words.
+        ("Doors must not be left open.", None, "Doors shall stay closed.", ""),
+        ("Passwords must be kept secret.", None, "Passwords must not be told to others.", ""),
+        ("All of it must be so.", None, "Books must be kept.", "nothing"),
     ],
 )  # fmt: skip
 def test_a_statement_says_what_its_quote_says(
