@@ -1,9 +1,9 @@
 """Whether the requirements of a workspace cover its documents, and what "complete" rests on.
 
 Three things are counted for each document: its own numbers, where it numbers its requirements; its
-binding sentences; and a sample of the sentences that nothing cites. A sentence is cited by a
-requirement that quotes it and says it. All is found anew in the text, since agents may edit the
-list of candidates.
+binding sentences; and a sample of the sentences that nothing cites. A requirement cites the
+sentences that it quotes, but no more of them than its statement has parts. All is found anew in the
+text, since agents may edit the list of candidates.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -22,7 +22,7 @@ from activities.requirements.quoted_sentences import (
 from activities.requirements.requirement import Requirement, normalized_words
 from activities.requirements.set_aside_rules import Passage, SetAsideRule
 from activities.requirements.text.candidate_sentences import MAX_TEXT, Candidate
-from activities.requirements.text.carried import repeats_sentence
+from activities.requirements.text.carried import carried_passages, repeats_sentence
 from activities.requirements.text.numbering import NumberClass, NumberedEntry
 from activities.requirements.text.sentences import cut_sentence
 from activities.requirements.versions import KeptRequirement
@@ -48,7 +48,7 @@ class DocumentCoverage:
     set_aside: int
     uncovered: list[Candidate]
     unsaid: int
-    """Number of these that requirements quote, without saying them."""
+    """Number of these that requirements quote, beyond what their statements can say."""
     numbers: list[NumberCoverage]
     undecided: list[NumberClass]
     decisions: DocumentDecisions
@@ -57,6 +57,8 @@ class DocumentCoverage:
     out_of_scope: bool
     """Set aside as a whole, with nothing of it cited."""
     has_requirements: bool
+    is_mostly_aside: bool
+    """Whether more of what binds was set aside than is cited."""
     untouched: int
     """Number of sentences that nothing cites and nobody has read."""
     is_outgrown: bool
@@ -146,7 +148,12 @@ class DocumentCoverage:
         open_ = bool(self.uncovered or self.undecided or self.sample_fault) or any(
             each.open for each in self.numbers
         )
-        return f"{self.path} is {'not complete' if open_ else 'complete'}: {'; '.join(parts)}"
+        found = (
+            "for a person to confirm, since more that binds is set aside than cited"
+            if self.is_mostly_aside
+            else "complete"
+        )
+        return f"{self.path} is {'not complete' if open_ else found}: {'; '.join(parts)}"
 
 
 def _percent(share: float) -> str:
@@ -179,7 +186,7 @@ class Coverage:
     def unsaid(self) -> str:
         """How many uncovered sentences are quoted all the same, as a sentence, or empty."""
         count = sum(each.unsaid for each in self.documents)
-        said = f"{count:,} of them stand in quotes of requirements that do not say them"
+        said = f"{count:,} of them stand in quotes of requirements that say less"
         return f"{said}: give each a requirement of its own." if count else ""
 
     @property
@@ -223,6 +230,13 @@ def measure_coverage(
         uncited = [each for each in binding if each.id not in cited]
         uncovered = [each for each in uncited if not rule_for(view.path, each)]
         decided = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
+        numbers = [_cover_numbers(view, each, quotes, rule_for) for each, yes in decided if yes]
+        cited_numbers = sum(each.cited for each in numbers)
+        sure = view.binding
+        aside_count = max(
+            sum((c.page, c.text) in sure for c in _judged_aside(view, cited, requirements, rules)),
+            sum(each.set_aside for each in numbers),
+        )
         has_requirements = any(document == view.path for document, _ in quotes)
         out_of_scope = not has_requirements and any(
             rule.document == view.path and rule.takes_whole_document for rule in rules
@@ -236,14 +250,13 @@ def measure_coverage(
                 set_aside=len(uncited) - len(uncovered),
                 uncovered=uncovered,
                 unsaid=sum(each.id in reached for each in uncovered),
-                numbers=[
-                    _cover_numbers(view, each, quotes, rule_for) for each, yes in decided if yes
-                ],
+                numbers=numbers,
                 undecided=[each for each, yes in decided if yes is None and not out_of_scope],
                 decisions=view.decisions,
                 limit=view.settings.may_be_missed,
                 out_of_scope=out_of_scope,
                 has_requirements=has_requirements,
+                is_mostly_aside=aside_count > max(len(binding) - len(uncited), cited_numbers),
                 untouched=len(untouched),
                 is_outgrown=view.decisions.is_outgrown(untouched, view.settings.may_be_missed),
             )
@@ -284,19 +297,8 @@ def untouched_sentences(
     """
     requirements = list(requirements)
     quotes = quotes_by_page(requirements)
-    said = {each.id: each.text for each in requirements if isinstance(each, Requirement)}
     cited, _ = cited_candidates(view, quotes)
-    aside = [
-        each
-        for each in view.candidates
-        if each.binds
-        and each.id not in cited
-        and any(
-            rule.sets_aside(view.path, each)
-            and not repeats_sentence(said.get(rule.covered_by or "", ""), each)
-            for rule in rules
-        )
-    ]
+    aside = _judged_aside(view, cited, requirements, rules)
     left_out = {each.id for each in aside} if len(aside) > 1 else set[str]()
     binding = {
         (each.page, each.text) for each in view.candidates if each.binds and each.id not in left_out
@@ -332,6 +334,29 @@ def untouched_sentences(
     return [each for each in sentences if each not in said_too]
 
 
+def _judged_aside(
+    view: DocumentView,
+    cited: Set[str],
+    requirements: Iterable[Requirement | KeptRequirement],
+    rules: Sequence[SetAsideRule],
+) -> list[Candidate]:
+    """Return the binding sentences that rules set aside, and no requirement repeats."""
+    said = {each.id: each.text for each in requirements if isinstance(each, Requirement)}
+    return [
+        each
+        for each in view.candidates
+        if each.binds
+        and each.id not in cited
+        and any(
+            rule.sets_aside(view.path, each)
+            and not repeats_sentence(
+                said.get(rule.covered_by or "", ""), f"{each.text} {each.rest}"
+            )
+            for rule in rules
+        )
+    ]
+
+
 def _cover_numbers(
     view: DocumentView,
     numbers: NumberClass,
@@ -346,7 +371,16 @@ def _cover_numbers(
     for owner, touches in zip(owners, touched, strict=True):
         for touch in touches:
             first_of.setdefault(touch, owner)
-    cited = {owner.id for owner in first_of.values()}
+    by_statement: dict[str, dict[str, str]] = {}
+    for touch, owner in first_of.items():
+        for statement in quotes[view.path, touch.page][touch.quote]:
+            said = " ".join([owner.id, *owner.passages, owner.rest])
+            by_statement.setdefault(statement, {})[owner.id] = said
+    cited = {
+        id
+        for statement, entries in by_statement.items()
+        for id in carried_passages(statement, entries)
+    }
     uncited = [entry for entry in numbers.entries if entry.id not in cited]
     open_ = [entry for entry in uncited if not sets_aside(view.path, entry)]
     return NumberCoverage(

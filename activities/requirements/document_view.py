@@ -69,6 +69,10 @@ class DocumentView:
         ]
 
     @cached_property
+    def named(self) -> dict[str, Candidate]:
+        return {each.id: each for each in self.candidates}
+
+    @cached_property
     def _all_candidates(self) -> list[Candidate]:
         return [*self.statements.candidates, *self._widened()]
 
@@ -127,8 +131,7 @@ class DocumentView:
         Of the only candidate in an entry that is a requirement by its number, all words of the
         entry.
         """
-        named = {each.id: each for each in self.candidates}
-        candidate = named.get(id)
+        candidate = self.named.get(id)
         entry = self.entry(candidate.number if candidate else id)
         if entry and (
             candidate is None
@@ -144,7 +147,7 @@ class DocumentView:
         while above and above.lead_in and len(passages) < MAX_PASSAGES:
             if len(above.lead_in.split()) > LABEL_WORDS:
                 passages.insert(0, (above.lead_page, above.lead_in))
-            above = named.get(above.lead or "")
+            above = self.named.get(above.lead or "")
         return passages
 
     def _candidates_in(self, entry: NumberedEntry) -> list[Candidate]:

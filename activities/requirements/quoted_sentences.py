@@ -7,7 +7,7 @@ from activities.documents.quotes import FoldedPage, Span
 from activities.requirements.document_view import DocumentView
 from activities.requirements.requirement import Requirement
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.carried import carried_sentences
+from activities.requirements.text.carried import carried_passages
 from activities.requirements.versions import KeptRequirement
 
 Quotes = Mapping[tuple[str, int], Mapping[str, Set[str]]]
@@ -53,7 +53,7 @@ def cited_candidates(view: DocumentView, quotes: Quotes) -> tuple[set[str], set[
 def carried_ids(
     view: DocumentView, touched: Iterable[tuple[Candidate, list[Touch]]], quotes: Quotes
 ) -> set[str]:
-    """Return the ids of the sentences that a requirement can say whose quotes touch them.
+    """Return the ids of the sentences that requirements cover whose quotes touch them.
 
     Within a numbered entry the number is what counts, and a quote has one.
     """
@@ -62,18 +62,30 @@ def carried_ids(
     for sentence, touches in touched:
         if touches and view.is_in_entry(sentence.page, sentence.text):
             carried.add(sentence.id)
+            continue
         for touch in touches:
             for statement in quotes[view.path, touch.page][touch.quote]:
                 groups.setdefault(statement, {})[sentence.id] = sentence
     for statement, group in groups.items():
-        carried |= {each.id for each in carried_sentences(statement, _without_leads(group))}
+        leads = {each.lead for each in group.values()}
+        ids: dict[str, list[str]] = {}
+        texts: dict[str, str] = {}
+        for id, sentence in group.items():
+            if id not in leads:  # a sentence before a list is cited with its items
+                whole = _whole_sentence(view, sentence)
+                ids.setdefault(whole, []).append(id)
+                texts[whole] = f"{texts.get(whole, sentence.lead_in)} {sentence.text}"
+        carried |= {id for whole in carried_passages(statement, texts) for id in ids[whole]}
     return carried
 
 
-def _without_leads(group: Mapping[str, Candidate]) -> list[Candidate]:
-    """Leave out the sentences before lists of which an item is there: they are cited with it."""
-    leads = {each.lead for each in group.values()}
-    return [each for each in group.values() if each.id not in leads]
+def _whole_sentence(view: DocumentView, sentence: Candidate) -> str:
+    """Return by what to know a sentence: items that bind by the words before them are one."""
+    while sentence.form == "item" or (sentence.form == "order" and sentence.lead):
+        if (lead := view.named.get(sentence.lead or "")) is None:
+            return sentence.lead_in
+        sentence = lead
+    return sentence.id
 
 
 def touched_passages(
