@@ -124,7 +124,7 @@ def statement_faults(text: str, force: Force | None, passages: str, context: str
     """Return what a statement says that its passages surely do not.
 
     A number may be one of theirs in another unit, if they have one that it leaves out. A negation
-    turns their meaning round for sure only in their own words.
+    turns their meaning round for sure only where most words are their own.
 
     Args:
         force: How strongly it is said to bind, if that is given apart.
@@ -178,8 +178,8 @@ def _force_faults(said: StatementFacts, force: Force | None, quoted: StatementFa
         faults.append(f"that it is a {force}, and they say {quoted_forces}")
     elif strengths and strengths_said and not strengths_said & strengths:
         faults.append(f"{', '.join(sorted(said.forces))}, and they say {quoted_forces}")
-    if not said.content.keys() <= quoted.content.keys():
-        return faults
+    if 2 * len(said.content.keys() & quoted.content.keys()) <= len(said.content):
+        return faults  # in other words a negation may turn nothing round
     if said.negated and not (quoted.negated or quoted.limited):
         faults.append("not, and they do not")
     elif quoted.forces == {"must not"} and quoted.negated and not (said.negated or said.limited):
