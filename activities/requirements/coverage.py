@@ -231,10 +231,9 @@ def measure_coverage(
         uncovered = [each for each in uncited if not rule_for(view.path, each)]
         decided = [(each, view.are_requirements(each)) for each in view.statements.number_classes]
         numbers = [_cover_numbers(view, each, quotes, rule_for) for each, yes in decided if yes]
-        cited_numbers = sum(each.cited for each in numbers)
-        sure = view.binding
+        found = max(len(binding) - len(uncited), sum(each.cited for each in numbers))
         aside_count = max(
-            sum((c.page, c.text) in sure for c in _judged_aside(view, cited, requirements, rules)),
+            _surely_binding_aside(view, cited, requirements, rules),
             sum(each.set_aside for each in numbers),
         )
         has_requirements = any(document == view.path for document, _ in quotes)
@@ -256,7 +255,7 @@ def measure_coverage(
                 limit=view.settings.may_be_missed,
                 out_of_scope=out_of_scope,
                 has_requirements=has_requirements,
-                is_mostly_aside=aside_count > max(len(binding) - len(uncited), cited_numbers),
+                is_mostly_aside=aside_count > found,
                 untouched=len(untouched),
                 is_outgrown=view.decisions.is_outgrown(untouched, view.settings.may_be_missed),
             )
@@ -355,6 +354,16 @@ def _judged_aside(
             for rule in rules
         )
     ]
+
+
+def _surely_binding_aside(
+    view: DocumentView,
+    cited: Set[str],
+    requirements: Iterable[Requirement | KeptRequirement],
+    rules: Sequence[SetAsideRule],
+) -> int:
+    sure, aside = view.binding, _judged_aside(view, cited, requirements, rules)
+    return sum((each.page, each.text) in sure for each in aside)
 
 
 def _cover_numbers(
