@@ -13,6 +13,12 @@ def upgrade() -> None:
         sa.Column("job", sa.Text, primary_key=True),
         sa.Column("at", sa.BigInteger, nullable=False),
     )
+    _create_requirements()
+    _create_traces()
+    _create_endpoints()
+
+
+def _create_requirements() -> None:
     op.create_table(
         "requirements",
         *_keys("job", "id"),
@@ -41,6 +47,9 @@ def upgrade() -> None:
             ["job", "requirement"], ["requirements.job", "requirements.id"], ondelete="CASCADE"
         ),
     )
+
+
+def _create_traces() -> None:
     op.create_table(
         "traces",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -57,6 +66,9 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("traces_of_job", "traces", ["job"])
+
+
+def _create_endpoints() -> None:
     op.create_table(
         "endpoints",
         *_keys("endpoint"),
