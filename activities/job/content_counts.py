@@ -129,7 +129,7 @@ def _read_json(text: str) -> list[Reading]:
         return []
     sizes = []
     while level:
-        items = [each for container in level for each in _held(container)]
+        items = [each for container in level for each in _children(container)]
         sizes.append(len(items))
         level = [each for each in items if isinstance(each, dict | list)]
     return _levels(sizes)
@@ -161,7 +161,7 @@ def _levels(sizes: list[int]) -> list[Reading]:
     return [[str(place) for place in range(size)] for size in filled]
 
 
-def _held(container: Any) -> Iterable[Any]:
+def _children(container: Any) -> Iterable[Any]:
     if isinstance(container, dict):
         return container.values()
     return container if isinstance(container, list) else ()

@@ -50,7 +50,7 @@ KINDS: dict[str, tuple[str, Stage, str]] = {
 
 
 @dataclass(slots=True)
-class Telling:
+class ItemEvent:
     type: str
     stage: Stage
     item: dict[str, Any]
@@ -77,12 +77,12 @@ class Telling:
         return not self.part[0]
 
 
-def tellings_of(event: dict[str, Any], kind: str) -> Iterator[Telling]:
+def item_events_of(event: dict[str, Any], kind: str) -> Iterator[ItemEvent]:
     index, number = _number_of(event.get("output_index")), _number_of(event.get("sequence_number"))
     if kind in ("response.output_item.added", "response.output_item.done"):
         if isinstance(item := event.get("item"), dict):
             stage = Stage.DONE if kind.endswith("done") else Stage.ADDED
-            yield Telling(str(item.get("type")), stage, item, index, number)
+            yield ItemEvent(str(item.get("type")), stage, item, index, number)
     elif known := KINDS.get(kind):
         item_type, stage, name = known
         if name == "part":
@@ -98,44 +98,44 @@ def tellings_of(event: dict[str, Any], kind: str) -> Iterator[Telling]:
         place = event.get("summary_index" if name == "summary" else "content_index")
         item = {"id": event.get("item_id"), "name": event.get("name")}
         item["call_id"] = event.get("call_id")
-        yield Telling(
+        yield ItemEvent(
             item_type, stage, item, index, number, (name, _number_of(place) or 0), _text_of(text)
         )
 
 
-def tellings_of_output(output: Iterable[object]) -> Iterator[Telling]:
+def item_events_of_output(output: Iterable[object]) -> Iterator[ItemEvent]:
     for place, item in enumerate(output):
         if isinstance(item, dict):
-            yield Telling(str(item.get("type")), Stage.FINAL, item, None, None, place=place)
+            yield ItemEvent(str(item.get("type")), Stage.FINAL, item, None, None, place=place)
 
 
 @dataclass
 class OutputItem:
     type: str
-    tellings: list[Telling] = field(default_factory=list)
+    item_events: list[ItemEvent] = field(default_factory=list)
 
     @property
     def index(self) -> int | None:
-        return next((entry.index for entry in self.tellings if entry.index is not None), None)
+        return next((entry.index for entry in self.item_events if entry.index is not None), None)
 
     @property
     def call_ids(self) -> set[str]:
-        return {entry.call_id for entry in self.tellings if entry.call_id}
+        return {entry.call_id for entry in self.item_events if entry.call_id}
 
     @property
     def item_ids(self) -> set[str]:
-        return {entry.item_id for entry in self.tellings if entry.item_id}
+        return {entry.item_id for entry in self.item_events if entry.item_id}
 
     def read(self, numbers: set[int]) -> dict[str, Any]:
         bodies = sorted(
-            (entry for entry in self.tellings if entry.is_item),
+            (entry for entry in self.item_events if entry.is_item),
             key=lambda entry: entry.stage,
         )
         base: dict[str, Any] = dict(bodies[0].item) if bodies else {"type": self.type}
         if bodies and bodies[0].stage is Stage.ADDED and base.get("status") == "in_progress":
             base["status"] = "completed"
         for key in ("id", "call_id", "name"):
-            values = (entry.item.get(key) for entry in [*bodies, *self.tellings])
+            values = (entry.item.get(key) for entry in [*bodies, *self.item_events])
             if not base.get(key) and (label := next(filter(None, values), None)):
                 base[key] = label
         if self.type == CALL:
@@ -154,12 +154,12 @@ class OutputItem:
 
     def is_whole(self, numbers: set[int]) -> bool:
         """Whether it can be seen to be complete without the end of the reply."""
-        is_told_whole = any(entry.stage in WHOLE_STAGES for entry in self.tellings)
+        is_whole_item = any(entry.stage in WHOLE_STAGES for entry in self.item_events)
         if self.type != CALL:
-            return is_told_whole
+            return is_whole_item
         text = self._read_arguments(numbers)
         is_filled = is_json_object(text) and text != EMPTY
-        return MIXED_UP not in text and (is_filled or (is_told_whole and text == EMPTY))
+        return MIXED_UP not in text and (is_filled or (is_whole_item and text == EMPTY))
 
     def _read_arguments(self, numbers: set[int]) -> str:
         """Return the arguments of a call: an object that says something counts before another."""
@@ -169,7 +169,9 @@ class OutputItem:
                 pieces, is_sound = self._join_pieces(("arguments", 0), numbers)
                 texts.append(pieces if is_sound or not pieces else _mixed_up(pieces))
             else:
-                texts += [_arguments_text(entry) for entry in self.tellings if entry.stage is stage]
+                texts += [
+                    _arguments_text(entry) for entry in self.item_events if entry.stage is stage
+                ]
         for text in texts:
             if is_json_object(read := json_arguments_object(text)) and read != EMPTY:
                 return read
@@ -177,16 +179,16 @@ class OutputItem:
         broken = (text for text in texts if not EMPTY.startswith(text.strip()) and text != "null")
         if text := next(broken, ""):
             return text
-        if any(entry.stage in WHOLE_STAGES for entry in self.tellings):
+        if any(entry.stage in WHOLE_STAGES for entry in self.item_events):
             return EMPTY
         return _mixed_up("")
 
     def _read_parts(self, numbers: set[int]) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = []
-        for part in sorted({entry.part for entry in self.tellings if not entry.is_item}):
+        for part in sorted({entry.part for entry in self.item_events if not entry.is_item}):
             done = [
                 entry.text
-                for entry in self.tellings
+                for entry in self.item_events
                 if entry.part == part and entry.stage is Stage.PART_DONE and entry.text
             ]
             text = done[0] if done else self._join_pieces(part, numbers)[0]
@@ -201,7 +203,7 @@ class OutputItem:
         """Return the pieces of a part in order, and whether none is known to be missing."""
         pieces = [
             entry
-            for entry in self.tellings
+            for entry in self.item_events
             if entry.part[0] == part[0] and entry.part[1] == part[1] and entry.stage is Stage.PIECE
         ]
         by_number: dict[int | None, str] = {
@@ -220,22 +222,22 @@ class OutputItem:
 WHOLE_STAGES = frozenset({Stage.DONE, Stage.PART_DONE, Stage.FINAL})
 
 
-def collect_items(tellings: list[Telling]) -> list[OutputItem]:
+def collect_items(item_events: list[ItemEvent]) -> list[OutputItem]:
     items: dict[Hashable, OutputItem] = {}
-    identity = _Identity(tellings)
-    streamed = [entry for entry in tellings if entry.stage is not Stage.FINAL]
+    identity = _Identity(item_events)
+    streamed = [entry for entry in item_events if entry.stage is not Stage.FINAL]
     for entry in sorted(streamed, key=lambda entry: not entry.is_item):
         if (key := identity.key_of(entry)) is not None:
-            items.setdefault(key, OutputItem(entry.type)).tellings.append(entry)
+            items.setdefault(key, OutputItem(entry.type)).item_events.append(entry)
     joined = list(items.values())
     used_places: set[int] = set()
-    for entry in (entry for entry in tellings if entry.stage is Stage.FINAL):
+    for entry in (entry for entry in item_events if entry.stage is Stage.FINAL):
         place = _place_of_final(entry, joined, used_places, identity.shared)
         if place is None:
             place = len(joined)
             joined.append(OutputItem(entry.type))
         used_places.add(place)
-        joined[place].tellings.append(entry)
+        joined[place].item_events.append(entry)
     indexes = [item.index for item in joined]
     if None not in indexes and len(set(indexes)) == len(indexes):
         joined.sort(key=lambda item: item.index or 0)
@@ -245,8 +247,8 @@ def collect_items(tellings: list[Telling]) -> list[OutputItem]:
 class _Identity:
     """Which labels distinguish the items."""
 
-    def __init__(self, tellings: list[Telling]) -> None:
-        bodies = [entry for entry in tellings if entry.is_item]
+    def __init__(self, item_events: list[ItemEvent]) -> None:
+        bodies = [entry for entry in item_events if entry.is_item]
         said: dict[str, set[tuple[str, str]]] = {}
         for entry in bodies:
             if entry.type == CALL and entry.call_id and entry.stage in (Stage.DONE, Stage.FINAL):
@@ -260,7 +262,7 @@ class _Identity:
         self._indexes = {index for index, group in self._by_index.items() if _is_one_item(group)}
         self._by_item_id = _group(streamed, lambda entry: entry.item_id or None)
 
-    def key_of(self, entry: Telling) -> Hashable | None:
+    def key_of(self, entry: ItemEvent) -> Hashable | None:
         """Return the identity of an entry's item; None if it may belong to several."""
         if entry.is_item:
             return self._key_of_item(entry)
@@ -278,10 +280,10 @@ class _Identity:
         keys = self._keys(self._streamed, entry.type)
         return next(iter(keys)) if len(keys) == 1 else None if keys else (entry.type,)
 
-    def _keys(self, bodies: Iterable[Telling], item_type: str) -> set[Hashable]:
+    def _keys(self, bodies: Iterable[ItemEvent], item_type: str) -> set[Hashable]:
         return {self._key_of_item(body) for body in bodies if body.type == item_type}
 
-    def _key_of_item(self, entry: Telling) -> Hashable:
+    def _key_of_item(self, entry: ItemEvent) -> Hashable:
         if entry.call_id and entry.call_id not in self.shared:
             return "call", entry.call_id
         where = entry.index if entry.index in self._indexes else entry.item_id or entry.index
@@ -293,8 +295,8 @@ class _Identity:
         return (entry.type, entry.call_id, where) if entry.call_id else (entry.type, where)
 
 
-def _is_one_item(group: list[Telling]) -> bool:
-    """Whether tellings of one output index are of one item: some endpoints number all alike."""
+def _is_one_item(group: list[ItemEvent]) -> bool:
+    """Whether item_events of one output index are of one item: some endpoints number all alike."""
     if len({entry.type for entry in group}) > 1:
         return False
     if len({entry.call_id for entry in group if entry.call_id}) > 1:
@@ -306,7 +308,7 @@ def _is_one_item(group: list[Telling]) -> bool:
 
 
 def _place_of_final(
-    entry: Telling, items: list[OutputItem], used_places: set[int], shared: set[str]
+    entry: ItemEvent, items: list[OutputItem], used_places: set[int], shared: set[str]
 ) -> int | None:
     """Return which item of the whole reply stands here; None if it is another one."""
     own_ids = {entry.call_id} - shared - {""}
@@ -325,7 +327,7 @@ def _place_of_final(
     return next(others, None)
 
 
-def _may_be_told_by(item: OutputItem, entry: Telling) -> bool:
+def _may_be_told_by(item: OutputItem, entry: ItemEvent) -> bool:
     known = item.read(set())
     if entry.type == CALL:
         mine = canonical_json_arguments(known["arguments"])
@@ -349,7 +351,7 @@ def _says_something(content: object) -> bool:
     return isinstance(content, (list, str)) and bool(item_message_text({"content": content}))
 
 
-def _arguments_text(entry: Telling) -> str:
+def _arguments_text(entry: ItemEvent) -> str:
     if not entry.is_item:
         return entry.text
     arguments = entry.item.get("arguments")
@@ -362,9 +364,9 @@ def _mixed_up(text: str) -> str:
     return json.dumps({MIXED_UP: text}, ensure_ascii=False)
 
 
-def _group(tellings: Iterable[Telling], key: Any) -> dict[Any, list[Telling]]:
-    groups: dict[Any, list[Telling]] = {}
-    for entry in tellings:
+def _group(item_events: Iterable[ItemEvent], key: Any) -> dict[Any, list[ItemEvent]]:
+    groups: dict[Any, list[ItemEvent]] = {}
+    for entry in item_events:
         if (value := key(entry)) is not None:
             groups.setdefault(value, []).append(entry)
     return groups

@@ -20,11 +20,11 @@ from activities.model.response_items import (
     CALL,
     MESSAGE,
     REASONING,
-    Telling,
+    ItemEvent,
     collect_items,
+    item_events_of,
+    item_events_of_output,
     item_message_text,
-    tellings_of,
-    tellings_of_output,
 )
 from activities.model.wire_reply import EMPTY_STREAM, WireReply, reply_event_kind
 from activities.text.safe_text import replace_surrogates
@@ -58,7 +58,7 @@ def response_settings(model: ModelConfig) -> dict[str, Any]:
 @dataclass
 class ResponseReply(WireReply):
     prompt_count = "input_tokens"
-    tellings: list[Telling] = field(default_factory=list)
+    item_events: list[ItemEvent] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
     delta_characters: int = 0
     """Characters received in pieces, whatever they are pieces of."""
@@ -76,7 +76,7 @@ class ResponseReply(WireReply):
             self.is_thinking = (event.get("item") or {}).get("type") == REASONING
         elif not kind.startswith(SUMMARY):
             self.is_thinking = kind in BEGINS
-        self.tellings += tellings_of(event, kind)
+        self.item_events += item_events_of(event, kind)
         if kind in ENDS:
             self.add_whole(event["response"])
 
@@ -86,7 +86,7 @@ class ResponseReply(WireReply):
         if status in ("failed", "cancelled", "in_progress", "queued"):
             raise ValueError(status)
         self.usage, self.model = answer.get("usage"), answer.get("model") or ""
-        self.tellings += tellings_of_output(answer.get("output") or [])
+        self.item_events += item_events_of_output(answer.get("output") or [])
         self._items = None
         self.is_over = self.is_whole = True
         if status == "incomplete":
@@ -102,7 +102,7 @@ class ResponseReply(WireReply):
             self.is_whole = bool(self._calls or self.text)
 
     def close(self) -> None:
-        items = collect_items(self.tellings)
+        items = collect_items(self.item_events)
         if items and items[-1].type in (CALL, MESSAGE):
             self.is_whole = all(item.is_whole(self.seen) for item in items)
             self._end()
@@ -125,7 +125,7 @@ class ResponseReply(WireReply):
     @property
     def items(self) -> list[dict[str, Any]]:
         if self._items is None:
-            self._items = [item.read(self.seen) for item in collect_items(self.tellings)]
+            self._items = [item.read(self.seen) for item in collect_items(self.item_events)]
         return self._items
 
     @property

@@ -65,8 +65,10 @@ class ProductReach:
             failed: Tests that failed before the work: what they import may have been missing.
         """
         before = self.review.before
-        folders = {path.rpartition("/")[0] for path in self._own if _HAS_TESTS.search(path)}
-        new = {path: name for path, name in self._modules(self._own, folders).items()
+        folders = {
+            path.rpartition("/")[0] for path in self._python_paths if _HAS_TESTS.search(path)
+        }
+        new = {path: name for path, name in self._modules(self._python_paths, folders).items()
                if path in self.review.paths}  # fmt: skip
         if before is None or not new:
             return []
@@ -80,7 +82,7 @@ class ProductReach:
         return [path for path, name in new.items() if name in taken]
 
     @cached_property
-    def _own(self) -> list[str]:
+    def _python_paths(self) -> list[str]:
         return [entry.path for entry in self.review.product.walk() if entry.path.endswith(".py")]
 
     @staticmethod
@@ -130,9 +132,11 @@ class ProductReach:
 
     def _is_own(self, top: str) -> bool:
         if top in sys.stdlib_module_names or top in MODULES:
-            return f"{top}.py" in self._own or f"{top}/__init__.py" in self._own
+            return f"{top}.py" in self._python_paths or f"{top}/__init__.py" in self._python_paths
         return any(
-            top == PurePosixPath(part).stem for path in self._own for part in path.split("/")
+            top == PurePosixPath(part).stem
+            for path in self._python_paths
+            for part in path.split("/")
         )
 
     def looks_at_tests(self) -> list[str]:
