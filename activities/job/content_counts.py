@@ -21,6 +21,8 @@ MAX_PARSED = 500_000
 _PAGES = ("html", "htm", "xhtml")
 _TEXTS = ("md", "markdown", "txt", "text", "rst", "adoc", "")
 _LISTS = (*_TEXTS, "yaml", "yml")
+_DRAWN = ("pdf", "rtf", "ps", "svg")
+"""Formats whose own lines are none of the text that they show."""
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _UNSPACED = re.compile(
     "([\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -50,7 +52,7 @@ def count_range(unit: str, path: str, text: str) -> Range | None:
     name = path.rpartition("/")[2].lower()
     ending = name.rpartition(".")[2] if "." in name else ""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if len(text) > MAX_PARSED:
+    if len(text) > MAX_PARSED or ending in _DRAWN:
         return None
     if unit == "word":
         return _count_words(ending, text)
@@ -66,12 +68,14 @@ def count_range(unit: str, path: str, text: str) -> Range | None:
     elif ending in _LISTS and unit != "line":
         is_table = unit == "row" and ending in _TEXTS
         parts = 0 if is_table else len(_PARTS.findall(text))
-        counted = 0, len(_filled(text)) + parts
+        lines = len(_filled(text))
+        counted = 0, lines + parts if lines > 1 else max(1 + parts, len(text.split()))
     if unit != "line":
         return counted
     # A German line ("Zeile") is a row as well.
-    lines = len(_body_lines(text)), sum(1 + len(x) // _LINE_WIDTH for x in text.splitlines())
-    return (min(lines[0], counted[0]), max(lines[1], counted[1])) if counted else lines
+    fewest = len(_body_lines(text))
+    most = sum(1 + len(line) // _LINE_WIDTH for line in text.splitlines())
+    return (min(fewest, counted[0]), max(most, counted[1])) if counted else (fewest, most)
 
 
 def repeats(unit: str, text: str) -> bool:

@@ -144,6 +144,7 @@ OF_OTHER_THINGS = [
     ("Schreibe output/a.csv mit genau 2 Zeilen.", "a,b\n1,2\n3,4\n"),
     ("Schreibe output/a.md mit mindestens 90 Wörtern, sofern der Stoff reicht.", PAGE),
     ("Write output/a.json. It must be malformed.", "{a: 1, b"),
+    ("Write output/a.pdf with at least 90 lines.", "%PDF-1.4\n"),
 ]
 MISCOUNTED = [
     ("Write at least 90 words on tea to output/a.md.", {"output/a.md": PAGE}),
