@@ -1,267 +1,153 @@
-"""Counts the words, lines, rows, entries and headings of a text as people count them.
+"""Counts the words, lines, rows, entries and sections of a text as generously as people may.
 
-A text can often be counted in several ways: with its headings or without, with the header of a
-table or without. Each way is a reading. Where the form of a file is not known there is none, and an
-empty reading stands for a form in which there may be fewer.
+People count in several ways: with headings or without, with the header of a table or without. So
+there are two numbers, the fewest and the most that anybody may count. Where the form of a file does
+not say what its rows or entries are, there are none.
 """
 
 import csv
 import io
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable
-from functools import cache
-from itertools import chain
 from typing import Any
 
 import re2
-import yaml
-from markdown_it import MarkdownIt
 
-from config.yaml_files import YAML
-
-Reading = list[str]
+Range = tuple[int, int]
+"""The fewest and the most."""
 
 MAX_PARSED = 500_000
 """Characters of a text whose form is looked at."""
-MAX_LEVELS = 100
 _PAGES = ("html", "htm", "xhtml")
-_TEXTS = ("md", "markdown", "txt", "text", "")
+_TEXTS = ("md", "markdown", "txt", "text", "rst", "adoc", "")
+_LISTS = (*_TEXTS, "yaml", "yml")
+_DRAWN = ("pdf", "rtf", "ps", "svg")
+"""Formats whose own lines are none of the text that they show."""
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _UNSPACED = re.compile(
     "([\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff])"
 )
 """Letters of scripts that part no words by spaces; people count the letters."""
-_BULLET = re.compile(r"(\s*)(?:[^\w\s#>|<`]{1,2}|\(?(?:\d+|[a-z])[.)])\s+\S")
-_SEPARATOR = re.compile(r"^\s*\|?[\s:|-]*-{2,}[\s:|-]*$")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
-_BOLD_LINE = re.compile(r"^\s*(\*\*|__)[^*_].*\1:?\s*$")
-_TERM_LINE = re.compile(r"^\s*(?:\*\*|__)?\w[^:]{0,60}?(?::|\s[=\u2013\u2014-]\s)")
+_BESIDE_BODY = re2.compile(r"(?ms)\A---\n.*?\n---\n|^\s*(?:```|~~~).*?^\s*(?:```|~~~)|<!--.*?-->")
+_NO_BODY = re.compile(r"\s*(?:[#|`~]|[=-]+\s*$|([*_]{1,3})\S.*\1\s*$)")
+"""Headings, rows of tables, fences, and lines in bold or italics, such as a signature."""
+_SHORT_LINE = 60
+_AROUND_BODY = 2
+"""Short lines before and after a text that may be its title, author, signature or date."""
+_BESIDE_ROWS = 2
+"""Rows that may be the header and the total."""
+_LINE_WIDTH = 40
+"""Characters after which a long line may be shown as another one."""
+_PARTS = re.compile(r"[,;/\u00b7\u2022]|\b(?:and|und)\b")
+"""Parts the entries of a line."""
 _SKIPPED = re2.compile(
     r"(?is)<!--.*?-->|<head\b.*?</head\s*>|<style\b.*?</style\s*>|<script\b.*?</script\s*>"
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-def count_readings(unit: str, path: str, text: str) -> list[Reading]:
-    """Return what a text has of a unit, as it may be counted; nothing if that is not known."""
-    ending = path.rpartition("/")[2].lower().rpartition(".")[2] if "." in path else ""
+def count_range(unit: str, path: str, text: str) -> Range | None:
+    """Return the fewest and the most that a text may be said to have of a unit, if known."""
+    name = path.rpartition("/")[2].lower()
+    ending = name.rpartition(".")[2] if "." in name else ""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if len(text) > MAX_PARSED or ending in _DRAWN:
+        return None
     if unit == "word":
-        return _read_words(ending, text)
-    if unit == "line":
-        return _read_lines(text)
-    if unit == "line or row":
-        return [*_read_lines(text), *count_readings("row", path, text)]
-    if len(text) > MAX_PARSED:
-        return []
-    if ending in _PAGES:
-        return _read_page(unit, text)
-    if ending in _TEXTS:
-        readings = _read_markdown(unit, text)
-        if ending in ("md", "markdown") or (unit == "section" and "#" in text):
-            return readings
-        return [*readings, _filled(text), []] if unit != "section" else []
-    if unit in ("row", "entry"):
-        if ending in ("csv", "tsv"):
-            return _read_table(text)
-        if ending in ("jsonl", "ndjson"):
-            return [_filled(text)]
-        if ending == "json":
-            return _read_json(text)
-        if ending in ("yaml", "yml"):
-            return _read_yaml(text)
-    return []
+        return _count_words(ending, text)
+    counted: Range | None = None
+    if unit == "section":
+        counted = (0, _count_sections(text)) if ending in _TEXTS else None
+    elif ending in ("csv", "tsv"):
+        counted = _count_rows(text)
+    elif ending in ("json", "jsonl", "ndjson"):
+        counted = _count_values(text)
+    elif ending in _PAGES and unit != "entry" and "<script" not in text.lower():
+        counted = 0, len(re.findall(r"<tr\b", text, re.IGNORECASE))
+    elif ending in _LISTS and unit != "line":
+        is_table = unit == "row" and ending in _TEXTS
+        parts = 0 if is_table else len(_PARTS.findall(text))
+        lines = len(_filled(text))
+        counted = 0, lines + parts if lines > 1 else max(1 + parts, len(text.split()))
+    if unit != "line":
+        return counted
+    # A German line ("Zeile") is a row as well.
+    fewest = len(_body_lines(text))
+    most = sum(1 + len(line) // _LINE_WIDTH for line in text.splitlines())
+    return (min(fewest, counted[0]), max(most, counted[1])) if counted else (fewest, most)
+
+
+def repeats(unit: str, text: str) -> bool:
+    """Return whether a text is the same word, or the same row below a header, all the way."""
+    if unit == "word":
+        words = _WORD.findall(text.casefold())
+        return len(set(words)) * 20 < min(len(words), 2000)
+    lines = _filled(text)
+    return unit == "row" and len(lines) > 4 and len(set(lines[1:])) == 1
 
 
 def _filled(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_words(ending: str, text: str) -> list[Reading]:
+def _body_lines(text: str) -> list[str]:
+    """Return the lines that anybody counts."""
+    lines = [x for x in _filled(_BESIDE_BODY.sub("", text)) if not _NO_BODY.match(x)]
+    return [
+        line
+        for place, line in enumerate(lines)
+        if _AROUND_BODY <= place < len(lines) - _AROUND_BODY or len(line) > _SHORT_LINE
+    ]
+
+
+def _count_words(ending: str, text: str) -> Range | None:
     if ending in _PAGES:
+        if "<script" in text.lower():
+            return None
         text = _TAG.sub(" ", _SKIPPED.sub(" ", text))
-    body = "\n".join(line for line in text.splitlines() if not re.match(r"#{1,6}\s+\S", line))
-    readings = [_WORD.findall(text), _WORD.findall(body), body.split()]
-    spaced = _UNSPACED.sub(r" \1 ", text)
-    if spaced != text:
-        readings.append(_WORD.findall(spaced))
-    return readings if ending in (*_TEXTS, *_PAGES) else [*readings, []]
+    elif ending not in _TEXTS:
+        return None
+    fewest = sum(bool(_WORD.search(word)) for word in " ".join(_body_lines(text)).split())
+    return fewest, len(_WORD.findall(_UNSPACED.sub(r" \1 ", text)))
 
 
-def _read_lines(text: str) -> list[Reading]:
-    filled = [line for line in _filled(text) if not _FENCE.match(line)]
-    titles = ("#", "*", "_")
-    readings = [filled, text.splitlines(), [x for x in filled if not x.startswith(titles)]]
-    # A title or a signature without any mark stands alone.
-    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip())]
-    if len(blocks) > 1:
-        readings += [filled[:-1]] if len(blocks[-1]) == 1 else []
-        readings += [filled[1:]] if len(blocks[0]) == 1 else []
-        readings += [filled[1:-1]] if len(blocks[0]) == len(blocks[-1]) == 1 else []
-    return readings
+def _count_sections(text: str) -> int:
+    headings = [line for line in _filled(text) if line.lstrip().startswith(("#", "**", "__"))]
+    if len(headings) < 2:
+        return len(_filled(text))
+    parts = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
+    return max(len(headings), sum(not part.lstrip().startswith("#") for part in parts))
 
 
-def _read_table(text: str) -> list[Reading]:
-    readings: list[Reading] = []
+def _count_rows(text: str) -> Range | None:
+    sizes = [len(_filled(text))]
     for mark in ",;\t|":
         try:
-            rows = [
-                " ".join("\t".join(row).split()).casefold()
-                for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-                if any(cell.strip() for cell in row)
-            ]
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=mark))
         except csv.Error:
-            return []
-        said = [row for row in rows if not row.startswith(("#", "sep="))]
-        readings += [rows, rows[1:], said, said[1:]]
-    return readings
+            return None
+        filled = [row for row in rows if any(cell.strip() for cell in row)]
+        sizes.append(sum(not row[0].startswith(("#", "sep=")) for row in filled))
+    return max(0, min(sizes) - _BESIDE_ROWS), max(sizes)
 
 
-def _read_json(text: str) -> list[Reading]:
-    """Return the values of a JSON document, level by level."""
+def _count_values(text: str) -> Range | None:
+    """Count the values of a JSON document level by level; fields of a record are no entries."""
     try:
         level: list[Any] = [json.loads(text, parse_int=str)]
-    except (ValueError, RecursionError):
-        return []
-    sizes = []
+    except RecursionError:
+        return None
+    except ValueError:
+        return len(_filled(text)), len(_filled(text))
+    sizes, of_list = [], False
     while level:
-        items = [each for container in level for each in _children(container)]
-        sizes.append(len(items))
-        level = [each for each in items if isinstance(each, dict | list)]
-    return _levels(sizes)
-
-
-def _read_yaml(text: str) -> list[Reading]:
-    """Return the values of YAML documents, level by level; their tags need not be known."""
-    sizes, kinds = Counter[int](), list[str]()
-    try:
-        # Events, since a parser of whole documents calls itself for each level.
-        for event in yaml.parse(text, YAML):
-            if isinstance(event, yaml.CollectionEndEvent):
-                kinds.pop()
-            elif isinstance(event, yaml.NodeEvent):
-                sizes[len(kinds)] += 1 if kinds[-1:] == ["map"] else 2
-            if len(kinds) > MAX_LEVELS:
-                return []
-            if isinstance(event, yaml.CollectionStartEvent):
-                kinds.append("map" if isinstance(event, yaml.MappingStartEvent) else "list")
-    except (ValueError, yaml.YAMLError):
-        return []
-    documents = sizes.pop(0, 0) // 2
-    levels = [sizes[level] // 2 for level in sorted(sizes)]
-    return _levels([documents, *levels] if documents > 1 else levels)
-
-
-def _levels(sizes: list[int]) -> list[Reading]:
-    filled = [size for size in sizes if size] or [0]
-    return [[str(place) for place in range(size)] for size in filled]
-
-
-def _children(container: Any) -> Iterable[Any]:
-    if isinstance(container, dict):
-        return container.values()
-    return container if isinstance(container, list) else ()
-
-
-def _read_page(unit: str, text: str) -> list[Reading]:
-    """Return the elements of a web page; one that a script fills may have any number."""
-    shown = _SKIPPED.sub(" ", text)
-    tags = [tag.lower() for tag in re.findall(r"<([A-Za-z][A-Za-z0-9]*)\b", shown)]
-    if "<script" in text.lower():
-        return []
-    headings = [tag for tag in tags if re.fullmatch(r"h[1-6]", tag)]
-    levels = [[tag for tag in headings if tag == level] for level in sorted(set(headings))]
-    items, rows = ([tag for tag in tags if tag == name] for name in ("li", "tr"))
-    found = {
-        "row": [rows, rows[tags.count("table") :]],
-        "bullet": [items],
-        "section": [headings, headings[1:], *levels, [tag for tag in tags if tag == "section"]],
-        "entry": [items, rows, *levels, *([tag for tag in tags if tag == n] for n in ("dt", "p"))],
-    }[unit]
-    found = [[str(place) for place, _ in enumerate(tags)] for tags in found if tags]
-    several = unit == "row" and tags.count("table") > 1
-    return [*found, []] if several and found else found
-
-
-@cache
-def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table").disable("inline")
-
-
-def _read_markdown(unit: str, text: str) -> list[Reading]:
-    text = _FRONT_MATTER.sub("", text)
-    if unit == "bullet":
-        marks = [mark for line in _filled(text) if (mark := _BULLET.match(line))]
-        top = [mark[0] for mark in marks if not mark[1]]
-        return [[mark[0] for mark in marks], *([top] if top else []), *_read_page(unit, text)]
-    page = _MarkdownPage(text)
-    if unit == "row":
-        return page.rows(text)
-    levels = [
-        [title for level, title in page.headings if level == each]
-        for each in sorted({level for level, _ in page.headings})
-    ]
-    titles = [title for _, title in page.headings]
-    bold = [line for line in _filled(text) if _BOLD_LINE.match(line)]
-    if unit == "section":
-        short = [each for each in page.paragraphs if "\n" not in each and len(each) < 80]
-        others = [bold, [] if titles or bold else short, *_read_page(unit, text)]
-        return [titles, titles[1:], *levels, *(each for each in others if each)]
-    terms = [line for line in _filled(text) if _TERM_LINE.match(line)]
-    bold_leads = [line for line in _filled(text) if line.startswith(("**", "__"))]
-    parted = max((re.split("[,;]", line) for line in _filled(text)), key=len, default=[])
-    found = [titles, *levels, page.items, page.top_items, bold, bold_leads, terms, parted]
-    found += [page.paragraphs, *(page.rows(text) if page.tables else []), *_read_page(unit, text)]
-    return [each for each in found if each]
-
-
-class _MarkdownPage:
-    def __init__(self, text: str) -> None:
-        self.headings: list[tuple[str, str]] = []
-        self.items: Reading = []
-        self.top_items: Reading = []
-        self.paragraphs: Reading = []
-        self.blocks_of_code: list[Reading] = []
-        self.tables: list[Reading] = []
-        """The rows of each table, with its header."""
-        tokens = _markdown().parse(text)
-        depth = 0
-        for token, following in zip(tokens, [*tokens, None][1:], strict=True):
-            content = following.content if following is not None else ""
-            if token.type.endswith("_list_open"):
-                depth += 1
-            elif token.type.endswith("_list_close"):
-                depth -= 1
-            elif token.type == "heading_open":
-                self.headings.append((token.tag, content))
-            elif token.type == "list_item_open":
-                self.items.append("")
-                self.top_items += [""] if depth == 1 else []
-            elif token.type == "paragraph_open" and token.level == 0:
-                self.paragraphs.append(content)
-            elif token.type in ("fence", "code_block"):
-                self.blocks_of_code.append(_filled(token.content))
-            elif token.type == "table_open":
-                self.tables.append([])
-            elif token.type == "tr_open":
-                self.tables[-1].append("")
-            elif token.type in ("th_open", "td_open"):
-                self.tables[-1][-1] += f" {content.casefold()}"
-
-    def rows(self, text: str) -> list[Reading]:
-        bodies = [[row for row in table[1:] if row.strip()] for table in self.tables]
-        piped = [line for line in _filled(text) if line.lstrip().startswith("|")]
-        found = [
-            list(chain(*bodies)),
-            list(chain(*self.tables)),
-            *bodies,
-            [line for line in piped if not _SEPARATOR.match(line)],
-            *self.blocks_of_code,
-            *_read_page("row", text),
-        ]
-        found = [each for each in found if each]
-        return found or [_filled(text), []]
+        held: list[Any] = []
+        for each in level:
+            values = list(each.values()) if isinstance(each, dict) else each
+            is_record = isinstance(each, dict) and of_list
+            held += [x for x in values if not is_record or isinstance(x, dict | list)]
+        sizes += [len(held)] if held else []
+        of_list = any(isinstance(each, list) for each in level)
+        level = [each for each in held if isinstance(each, dict | list)]
+    return min(sizes, default=0), max(sizes, default=0)

@@ -1,64 +1,68 @@
-"""How many words, lines, rows, entries or files a statement demands."""
+"""How many words, lines, rows, entries, sections or files a statement demands of a file.
+
+Only sentences of a plain form are read, in which the number belongs to the file and to nothing
+else: "Write output/a.md with at least 500 words", "Write a 500-word essay on tea to output/a.md".
+All others are left to the review, as a number may count customers, slides or what a program prints.
+"""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from activities.text.indicators import shipped_indicators
 from activities.text.statement_words import any_word
 
 WORD_SHARE = 0.8
 """Share of the words that a number without a bound asks for, as nobody writes to the word."""
-_UPPER = ("at most", "no more than", "höchstens")
-_LOWER = ("at least", "no fewer than", "mindestens")
+WORD_EXCESS = 1.1
+"""How far more words go than the most, as people count links, dates and signs differently."""
+_BOUNDS = {
+    "least": r"at least|no fewer than|no less than|mindestens",
+    "most": r"at most|no more than|not more than|up to|höchstens|maximal|bis zu",
+    "exact": r"exactly|genau",
+}
 _UNITS = {
     "word": r"words?|wörtern?|worten?",
-    "line": r"lines?",
-    "line or row": r"zeilen?",
+    "line": r"lines?|zeilen?",
     "row": r"rows?",
-    "bullet": r"bullet(?: point)?s?",
-    "entry": r"entries|entry|einträgen?",
-    "section": r"sections?|headings?",
+    "entry": r"entries|entry|einträgen?|bullet(?: point)?s?",
+    "section": r"sections?|abschnitten?",
 }
+_UNIT = "|".join(f"(?P<{name}>{unit})" for name, unit in _UNITS.items())
 _WRITE = (
-    r"(?:please\s+)?(?:write|create|draft|compose|make|prepare|generate|put|list|add"
-    r"|schreiben?|erstellen?|verfassen?)"
+    r"(?:please\s+)?(?:write|create|draft|compose|make|prepare|generate|produce|save|store"
+    r"|schreiben?|erstellen?|verfassen?|speichern?)(?:\s+bitte)?"
 )
+_GATHER = rf"(?:{_WRITE}|(?:please\s+)?(?:list|put|collect))"
 _ARTICLE = r"(?:an?|one|eine?[nrm]?)"
-_KINDS = r"(?:\b(?:different|distinct|data|body|separate|unique)\s+)?"
-_TABLES = r"(?:table|list|tabelle|liste|csv|file|datei|glossary|glossar|sheet|dataset)"
+_LINKS = r"an?|and|of|for|from|on|about|with|to|in|und|von|für|aus|zu|über|mit|nach"
+_THING = rf"{_ARTICLE}(?:\s+(?!(?:{_LINKS})\b)[^\W\d][\w-]*){{1,3}}?"
+_ABOUT = r"\s+(?:of|on|about|from|for|über|zu|von|aus)(?:\s+(?!and\b|und\b)[\w'-]+){1,8}?"
+_INTO = r"(?:to|into|as|nach|als|unter)"
+_OF = r"(?:of|with|containing|von|mit|aus)"
 _HAS = (
-    r"(?:(?:that|which|and|die|das)\s+)?(?:must\s+|should\s+|shall\s+|muss\s+|soll\s+)?"
-    r"(?:with|of|be|is|has|have|contains?|containing|holds?|holding|mit|von|aus|hat|ist|enthält)"
+    r"(?:with|of|has|have|contains?|containing|holds?|holding|must|should|shall|needs|be|is|mit|von"
+    r"|aus|hat|enthält|umfasst|soll|muss)"
 )
-_VAGUE = any_word(
-    r"about|around|roughly|approximately|approx|circa|ca|some|nearly|almost|up to|under|within|"
-    r"max(?:imum)?|less than|etwa|rund|ungefähr|bis zu|knapp"
+_END = re.compile(
+    r"(?:\s+(?:long|in total|lang(?:\s+sein)?|enthalten|haben|umfassen))?[\s\"'`)]*(?:[.;!]|$)",
+    re.IGNORECASE,
 )
-_ENDS = re.compile(
-    r"\s*(?:long|lang|or more|oder mehr)?\s*(?:[.;,:()]|$|(?:in|into|to|as|and save|nach|als)\s+"
-    r"(?:(?:the|a|its|der|die|einer?|ihrer)\s+)?(?:file|datei|table|tabelle|[\"'`]?\0)"
-    r"|(?:in|auf)\s+[A-Z]\w+\b|about\b|on\b|over\b|\u00fcber\b|zu\b|zum\b|zur\b)",
+_GOES_ON = re.compile(r"\s*(?:[,;:.)]|(?:on|about|of|in|for|über|zu|auf)\b)", re.IGNORECASE)
+LEFT_OPEN = any_word(
+    r"if|when|whenever|unless|where|as (?:many|much|far|long)|possible|fewer|less|shorter|smaller"
+    r"|limit|ceiling|cap|bound|max\w*|upper|tops|most|more than|longer|exceed\w*|enough"
+    r"|falls|wenn|sofern|soweit|so viele?|möglich\w*|weniger|kürzer|länger|höchst\w*|\w*grenze"
 )
-"""What may follow a number that is that of the whole file."""
-_QUALIFIED = any_word(
-    r"if|when|unless|not|never|without|no|where|possible|fewer|less|more|most|max\w*|limits?|ceiling"
-    r"|bound|cap|tops|too|shorter|longer|are|is|was|were|or|plus|total|falls|wenn|sofern|nicht|ohne"
-    r"|kein\w*|m\u00f6glich|weniger|mehr|h\u00f6chstens|maximal|grenze|oder|bis|sind|ist"
+"""What around a number leaves open how many there have to be."""
+_BESIDE = any_word(
+    r"or|not?|never|without|each|every|per|that|which|whose|remov\w+|delet\w+|oder|nicht|kein\w*|nie"
+    r"|ohne|je|pro|jede[nrms]?|entfern\w+|lösch\w+"
 )
-"""What after a number leaves open whether the file is to hold just so many."""
-_FEWER = any_word(r"fewer|less|weniger")
-_FOR_EACH = any_word(r"each|every|per|je|jede[nrms]?|pro|apiece")
-_CONDITION = any_word(r"if|when|unless|not|never|without|no|falls|wenn|sofern|nicht|ohne|kein\w*")
-_LESS = any_word(
-    r"remov\w+|delet\w+|drop|merge|dedup\w*|fix|correct|mend|repair|entfern\w+|lösch\w+|korrigier\w+"
-)
-"""What may leave a file with fewer rows than it is said to have."""
+"""What within a sentence binds a number to something besides the file."""
 _OWN_FILES = re.compile(
-    r"\b(?:each|every|one|jede[nrms]?|je)\b[^.;]{0,40}?"
-    r"\b(?:(?:own|separate|individual|single)\s+(?:\S+\s+)?files?|eigene[nr]?\s+datei)\b"
-    r"|\bone\s+(?:\S+\s+)?file\s+(?:per|for each)\b",
+    r"\b(?:as|in|into|to|als)\s+(?:(?:its|their|an?|eine[rn]?|ihre[rn]?)\s+)?"
+    r"(?:own|separate|individual|eigene[nr]?)\s+(?:\S+\s+)?(?:files?|datei(?:en)?)\b",
     re.IGNORECASE,
 )
 
@@ -67,9 +71,9 @@ _OWN_FILES = re.compile(
 class DemandedCount:
     unit: str
     text: str
-    """The number as the statement says it, such as "exactly 3"."""
-    start: int
-    """Where in the statement."""
+    """The number as people say it, such as "exactly 3"."""
+    words: str
+    """The very words of the statement, such as "exactly 3 sections"."""
     least: int = 0
     most: int | None = None
 
@@ -77,7 +81,7 @@ class DemandedCount:
 @cache
 def _number() -> str:
     words = "|".join(sorted(_number_words()))
-    return rf"(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d{{1,6}}|{words})"
+    return rf"(?P<number>\d{{1,3}}(?:[,.]\d{{3}})+|\d{{1,6}}|{words})"
 
 
 @cache
@@ -87,68 +91,65 @@ def _number_words() -> dict[str, int]:
 
 
 def _value(number: str) -> int:
-    return _number_words().get(number.casefold()) or int(number.replace(",", ""))
+    return _number_words().get(number.casefold()) or int(re.sub("[,.]", "", number))
 
 
-@cache
-def _patterns(path: str) -> list[re.Pattern[str]]:
-    """Return what finds "output/a.csv with 10 rows", "Write a 200-word essay" and the like."""
-    bounds = "|".join([*_UPPER, *_LOWER, "exactly", "genau"])
-    units = "|".join(_UNITS.values())
-    counted = rf"(?:(?P<bound>{bounds})\s+)?{_number()}\s+{_KINDS}(?P<unit>{units})"
-    hyphened = rf"(?:[^\W\d][\w-]*\s+){{0,2}}?{_number()}[- ](?P<unit>word|row|entry|section)"
-    hyphened += r"(?:\s+\w+){1,2}?"
-    table = rf"{_ARTICLE}\s+(?:[\w-]+\s+){{0,2}}?{_TABLES}\s+(?:of|with|that has|aus|von|mit)\s+"
-    file = rf"{re.escape(path)}[\s\"'`,:()\u2013\u2014-]*"
-    text = rf"{_ARTICLE}\s+(?:[\w-]+\s+){{1,3}}?(?:of|with|von|mit)\s+"
+@lru_cache(maxsize=100)
+def _forms(path: str) -> list[re.Pattern[str]]:
+    """Return what finds a count of this file; `whole` is only there if it may be an upper one."""
+    bounds = "|".join(f"(?P<{name}>{words})" for name, words in _BOUNDS.items())
+    counted = (
+        rf"(?P<count>(?:(?:{bounds})\s+)?{_number()}"
+        rf"\s+(?:(?:different|distinct|data|unique)\s+)?(?:{_UNIT})\b)"
+    )
+    hyphened = (
+        rf"{_ARTICLE}\s+(?P<count>{_number()}[- ](?P<word>word))"
+        rf"\s+(?!(?:{_LINKS})\b)[\w-]+"
+    )
+    file = rf"[\"'`(]*{re.escape(path)}[\"'`)]*"
+    start = (
+        rf"^(?:[^:]{{0,60}}:\s+)?(?:{_WRITE}\s+(?:{_THING}(?:{_ABOUT}\s+{_INTO}|\s+in|\s+{_INTO})?\s+)?)?"
+        rf"(?:(?:(?:the|a|die|eine)\s+)?(?:file|datei)\s+)?{file}"
+    )
+    has = rf"[\s,:(\u2013\u2014-]+(?:{_HAS}\s+)*"
+    into = rf"(?:{_ABOUT})?\s+(?:in|{_INTO})\s+(?:(?:the|die)\s+(?:file|datei)\s+)?{file}"
     return [
-        re.compile(rf"{pattern}\b", re.IGNORECASE)
+        re.compile(pattern, re.IGNORECASE)
         for pattern in (
-            rf"{file}(?:{_HAS}\s+)?(?:{table})?{counted}",
-            rf"{file}(?:{_HAS}\s+)?{_ARTICLE}\s+{hyphened}",
-            rf"^{_WRITE}\s+(?:{table}|{text})?{counted}",
-            rf"^{_WRITE}\s+{_ARTICLE}\s+{hyphened}",
+            rf"{start}(?P<whole>{has}){counted}",
+            rf"{start}{has}{_THING}\s+{_OF}\s+{counted}",
+            rf"{start}{has}{hyphened}",
+            rf"^{_GATHER}\s+{counted}{into}",
+            rf"^{_WRITE}\s+{_THING}\s+{_OF}\s+{counted}{into}",
+            rf"^{_WRITE}\s+{hyphened}{into}",
         )
     ]
 
 
-def demanded_counts(said: str, path: str) -> Iterator[DemandedCount]:
-    """Yield the count that a statement plainly demands of the file that it names, if any.
+def demanded_count(said: str, path: str) -> DemandedCount | None:
+    """Return the count that a statement demands of the file that it names, if that is plain.
 
-    A number stands in many sentences, and most say something else. Only those count in which the
-    file has it, nothing qualifies it, and what follows goes on with something else. A number
-    without a bound is the least: "a table of ten rows" may have more.
+    A number without a bound is the least: "a table of ten rows" may have more.
     """
-    if _FOR_EACH.search(said) or _LESS.search(said):
-        return
-    for found in filter(None, (pattern.search(said) for pattern in _patterns(path))):
-        bound = (found.groupdict().get("bound") or "").casefold()
-        number, unit = _value(found["number"]), _unit_of(found["unit"])
-        after = said[found.end() :].replace(path, "\0")
-        if (
-            _CONDITION.search(said[: found.start("number")])
-            or _VAGUE.search(said[max(0, found.start("number") - 14) : found.start("number")])
-            or not _ENDS.match(after)
-            or _QUALIFIED.search(after.partition(". ")[0])
-            or _FEWER.search(after)
-            or (unit == "line" and not bound)  # a paragraph of three sentences is three to some
-        ):
-            continue
-        least = 0 if bound in _UPPER else number
-        if unit == "word" and not bound:
-            least = round(WORD_SHARE * number)
-        yield DemandedCount(
-            unit,
-            f"{bound or ('about' if unit == 'word' else '')} {number:,}".strip(),
-            found.start("bound" if bound else "number"),
-            least,
-            None if bound in _LOWER or not bound else number,
-        )
-        return
-
-
-def _unit_of(word: str) -> str:
-    return next(name for name, unit in _UNITS.items() if re.fullmatch(unit, word, re.IGNORECASE))
+    found = next(filter(None, (form.match(said) for form in _forms(path))), None)
+    if found is None:
+        return None
+    groups = found.groupdict()
+    bound = next((name for name in _BOUNDS if groups.get(name)), "")
+    unit = next(name for name in _UNITS if groups.get(name))
+    after, number = said[found.end() :], _value(found["number"])
+    around = f"{said[: found.start('count')]} {said[found.end('count') :]}".replace(path, "")
+    plain = unit == "word" or path.lower().endswith(("csv", "tsv"))
+    goes_on = bound == "least" and (plain or not after[:1].isspace()) and _GOES_ON.match(after)
+    if not (_END.match(after) or goes_on) or _BESIDE.search(around) or LEFT_OPEN.search(around):
+        return None
+    upper = bound in ("most", "exact") and "whole" in groups
+    least = 0 if bound == "most" else number
+    if unit == "word" and not bound:
+        least = round(WORD_SHARE * number)
+    most = round(WORD_EXCESS * number) if unit == "word" else number
+    text = " ".join(filter(None, [bound and groups[bound].casefold(), f"{number:,}"]))
+    return DemandedCount(unit, text, found["count"], least, most if upper else None)
 
 
 def demanded_files(said: str) -> int:
@@ -156,7 +157,7 @@ def demanded_files(said: str) -> int:
     match = re.match(
         rf"{_WRITE}\s+(?:(?:exactly|at least|genau|mindestens)\s+)?{_number()}\s+(?=\w)", said, re.I
     )
-    if match is None or _CONDITION.search(said):
+    if match is None or LEFT_OPEN.search(said):
         return 0
     directly = re.match(
         r"(?:separate |markdown |text )?(?:files|dateien)\b", said[match.end() :], re.I
@@ -167,4 +168,4 @@ def demanded_files(said: str) -> int:
 def says_range(said: str, count: int) -> bool:
     """Return whether "a_1.md to a_9.md" plainly means all from the one to the other."""
     numbers = re.findall(rf"(?<![\w/.-]){_number()}(?![\w/.-])", said, re.IGNORECASE)
-    return count in map(_value, numbers) or _FOR_EACH.search(said) is not None
+    return count in map(_value, numbers) or re.search(r"\b(?:each|jede[nrs]?)\b", said) is not None

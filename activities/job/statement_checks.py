@@ -15,8 +15,8 @@ from contextlib import suppress
 from itertools import pairwise
 
 from activities.checkpoints import FileEntry, Files, FilesError, PathRefused
-from activities.job.content_counts import count_readings
-from activities.job.demanded_counts import demanded_counts, demanded_files, says_range
+from activities.job.content_counts import count_range, repeats
+from activities.job.demanded_counts import LEFT_OPEN, demanded_count, demanded_files, says_range
 from activities.job.empty_content import empty_content_reason
 from activities.job.file_formats import wrong_format_reason
 from activities.text.statement_words import any_word
@@ -71,7 +71,7 @@ _ENDS_HEADINGS = re.compile(
 """Follows headings that a file has; others are those of another file, or are left out."""
 _LETTERS = re.compile(r"[^\W_]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_PLURALS = {"entry": "entries", "line or row": "lines or rows"}
+_PLURALS = {"entry": "entries"}
 _NEGATION = any_word(r"not?|never|without|nicht|kein\w*|ohne|nie")
 _CONDITION = any_word(
     r"if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|"
@@ -89,11 +89,6 @@ _PROGRAM = re.compile(
     re.IGNORECASE,
 )
 """Begins what says how something behaves when it runs, and so not what the job leaves."""
-_OF_WHOLE = re.compile(
-    r"^[\s\"'`(,]*(?:(?:with|has|have|of|is|must|shall|should|may|will|be|contains?|mit|hat|muss|soll"
-    r"|darf|haben|enthält)\b[\s,]*)*$",
-    re.IGNORECASE,
-)
 _RANGE = re.compile(
     r"[\s\"'`,]*(?P<word>to|bis|-|through|thru|until|\u2013|\u2014|\.\.+|\u2026)[\s\"'`,]*",
     re.IGNORECASE,
@@ -113,10 +108,9 @@ _REPEATS = re.compile(
     re.I,
 )
 _GIVES = r"(?:[\"'`\u201c\u201e\u00bb]|\b(?:contain|enth|inhalt|content|text|word|wort)\w*)"
-_FEWEST = 20
-"""Of so many words one has to be new for a text that a number of words is asked of."""
-_MOST_NEW = 2000
-"""Words of a text from which on no more need be new."""
+_EACH = any_word(r"each|every|jede\w*")
+_NEXT_SENTENCE = 160
+"""Characters after a demand that may take some of it back."""
 
 
 def holds_statements(files: Files, item: ScopeItem) -> bool:
@@ -181,7 +175,9 @@ def _problems(files: Files, statement: Statement) -> list[str]:
     data = files.read_entry(entry) if entry.size <= MAX_READ else b"\0"
     if b"\0" in data:
         return []
-    return [f"{paths[0]} {why}" for why in _amiss(statement, data.decode(errors="replace"))]
+    text = data.decode(errors="replace")
+    whys = [*_amiss(statement, text), *_count_problems(statement, text, brief)]
+    return [f"{paths[0]} {why}" for why in whys]
 
 
 def _instructions(files: Files) -> str:
@@ -199,7 +195,8 @@ def _file_problem(files: Files, path: str, statement: Statement, brief: str) -> 
     content = files.read_entry(entry)
     if why := empty_content_reason(path, content, brief):
         return why
-    return None if _BROKEN.search(statement.text) else wrong_format_reason(path, content)
+    said = f"{statement.text} {_said_after(brief, path)}"
+    return None if _BROKEN.search(said) else wrong_format_reason(path, content)
 
 
 def _range_problems(files: Files, said: str, paths: list[str], brief: str) -> list[str]:
@@ -243,7 +240,8 @@ def _numbered(path: str) -> tuple[str, int, str]:
 def _folder_problems(
     files: Files, folder: FileEntry, path: str, said: str, brief: str
 ) -> list[str]:
-    number, count, contents = demanded_files(said), 0, set[str]()
+    left_open = LEFT_OPEN.search(_said_after(brief, path))
+    number, count, contents = 0 if left_open else demanded_files(said), 0, set[str]()
     for entry in files.walk(folder.path) if number else ():
         content = files.read_entry(entry) if entry.size <= MAX_READ else entry.id.encode()
         if not empty_content_reason(entry.path, content, brief):
@@ -293,7 +291,7 @@ def demanded_paths(text: str, paths: Sequence[str]) -> list[list[str]]:
 
 
 def _amiss(statement: Statement, text: str) -> list[str]:
-    """Return which headings and counts that a statement demands a text lacks."""
+    """Return which headings that a statement demands a text lacks."""
     said, path = statement.text, statement.paths[0]
     words = _folded(_TAG.sub(" ", html.unescape(text)))
     amiss = [
@@ -303,27 +301,29 @@ def _amiss(statement: Statement, text: str) -> list[str]:
     ]
     if words == _folded(said) and not _OF_BRIEF.search(said):
         amiss.append("holds nothing but the words of the instructions")
-    for count in demanded_counts(said, path):
-        readings = count_readings(count.unit, path, text)
-        sizes = [len(reading) for reading in readings]
-        before = said[: count.start]
-        # "An abstract of at most 50 words in report.md" says nothing of the whole file.
-        of_whole_file = path in before and _OF_WHOLE.match(before.partition(path)[2].lstrip("/"))
-        most = count.most if of_whole_file else None
-        if not sizes:
-            continue
-        if max(sizes) < count.least or (most is not None and min(sizes) > most):
-            unit = count.unit if sizes[0] == 1 else _PLURALS.get(count.unit, f"{count.unit}s")
-            amiss.append(f"has {sizes[0]:,} {unit}, {count.text} are asked for")
-        elif (
-            count.least > 2
-            and not _REPEATS.search(said)
-            and all(
-                _repeats(count.unit, reading) for reading in readings if len(reading) >= count.least
-            )
-        ):
-            amiss.append(f"has the same {count.unit} again and again, {count.text} are asked for")
     return amiss
+
+
+def _count_problems(statement: Statement, text: str, brief: str) -> list[str]:
+    path = statement.paths[0]
+    count = demanded_count(statement.text, path)
+    counted = count_range(count.unit, path, text) if count else None
+    if count is None or counted is None or LEFT_OPEN.search(_said_after(brief, count.words)):
+        return []
+    fewest, most = counted
+    if most < count.least or (count.most is not None and fewest > count.most):
+        number = most if most < count.least else fewest
+        unit = count.unit if number == 1 else _PLURALS.get(count.unit, f"{count.unit}s")
+        return [f"has {number:,} {unit}, {count.text} are asked for"]
+    may_repeat = _REPEATS.search(brief) or _EACH.search(brief)
+    if count.least > 2 and not may_repeat and repeats(count.unit, text):
+        return [f"has the same {count.unit} again and again, {count.text} are asked for"]
+    return []
+
+
+def _said_after(brief: str, words: str) -> str:
+    """Return what a brief goes on with wherever it has these words."""
+    return " ".join(part[:_NEXT_SENTENCE] for part in " ".join(brief.split()).split(words)[1:])
 
 
 def _quoted_headings(said: str, path: str) -> list[str]:
@@ -343,14 +343,6 @@ def _quoted_headings(said: str, path: str) -> list[str]:
 
 def _folded(text: str) -> str:
     return " ".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).casefold()))
-
-
-def _repeats(unit: str, reading: list[str]) -> bool:
-    """Return whether what is counted is the same all the way, but for a header."""
-    if unit == "row":
-        return len(reading) > 3 and len(set(reading[1:])) == 1 and bool(reading[1])
-    words = {word.casefold() for word in reading}
-    return unit == "word" and len(words) * _FEWEST < min(len(reading), _MOST_NEW)
 
 
 def find_named(files: Files, path: str) -> FileEntry | None:

@@ -1,13 +1,12 @@
 """What code checks of a statement: it finds what is plainly amiss, and refuses no honest work."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from activities.checkpoints import Files, Root, open_checkpoints
 from activities.job.brief_statements import brief_statements
-from activities.job.content_counts import count_readings
-from activities.job.demanded_counts import demanded_counts
 from activities.job.statement_checks import statement_problems
 from protocol.scope_ledger import ScopeItem, Statement
 
@@ -15,7 +14,6 @@ PAGE = "# Tea\n\n## Green\n\nSome words here.\n\n## Black\n\nMore words.\n\n## W
 TABLE = "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |\n"
 HONEST = [
     ("Write output/a.md with exactly 3 sections.", {"output/a.md": PAGE}),
-    ("Write output/a.md with at most 3 sections.", {"output/a.md": PAGE}),
     ("Write a table with exactly 3 rows to output/t.md.", {"output/t.md": TABLE}),
     ("Write output/t.csv with exactly 2 rows.", {"output/t.csv": "a,b\n1,2\n3,4\n"}),
     ("Write output/s.md with exactly 4 words.", {"output/s.md": "# Sum\n\nAll teas are good.\n"}),
@@ -33,7 +31,6 @@ HONEST = [
     ("Write output/a.md from the figures in sales.csv.", {"output/a.md": PAGE}),
     ("Write output/a.md that compares alpha.md with beta.md.", {"output/a.md": PAGE}),
     ("The app must show an error if settings.json is missing.", {}),
-    ("List at least 2 entries in output/x.csv.", {"output/x.csv": "a,b\n1,2\n3,4\n"}),
     ("Remove the old draft files output/a.md, output/b.md and output/c.md.", {}),
     ("Rename output/a.md to output/b.md.", {"output/b.md": PAGE}),
     ("The file output/a.md must be removed at the end.", {}),
@@ -46,7 +43,6 @@ HONEST = [
 ]
 AMISS = [
     ("Write output/a.md with exactly 3 sections.", {"output/a.md": "# Tea\n\n## Green\n\nA.\n"}),
-    ("Write output/a.md with at most 4 words.", {"output/a.md": PAGE}),
     ("Write output/s.md with at least 40 words.", {"output/s.md": PAGE}),
     ('Write output/a.md with a section "Red".', {"output/a.md": PAGE}),
     ("Write output/a.md.", {}),
@@ -91,20 +87,15 @@ COUNTED = [
         "Write output/a.json with 6 rows.",
         {"output/a.json": '{"tea": [1, 2, 3], "milk": [4, 5, 6]}'},
     ),
-    ("Write output/a.md with exactly 3 rows in its table.", {"output/a.md": TABLE + "\nx | y.\n"}),
     ("Write output/a.md with a table of ten rows.", {"output/a.md": BIG_TABLE}),
-    ("Write output/a.md with the top 10 rows.", {"output/a.md": TABLE}),
     ("Write output/a.md with about 10 rows.", {"output/a.md": TABLE}),
-    ("Write output/a.md with 3 to 10 rows.", {"output/a.md": TABLE}),
     ("Write an analysis of 50 rows of documents/a.csv to output/a.md.", {"output/a.md": PAGE}),
     ("Write output/a.csv with exactly 3 rows.", {"output/a.csv": QUOTED}),
     ("Write output/a.csv with exactly 3 rows.", {"output/a.csv": "1,2\n3,4\n5,6\n"}),
     ("Write a 200-word essay to output/a.md.", {"output/a.md": WORDS}),
-    ("Write a roughly 200-word essay to output/a.md.", {"output/a.md": PAGE}),
     ("Write a critique of a 500-word essay to output/a.md.", {"output/a.md": PAGE}),
     ("Write a 10 to 200 word summary to output/a.md.", {"output/a.md": PAGE}),
     ("Write a list with 3 entries to output/a.md.", {"output/a.md": "Tea, milk, water.\n"}),
-    ("Write output/a.md, 200 words or less.", {"output/a.md": PAGE}),
     ("Write output/a.txt of at least 200 words: tea, repeated.", {"output/a.txt": "tea " * 200}),
     ("Write three poems of at least 20 words to output/poems/.", POEMS),
     (IN_FOLDER, POEMS),
@@ -133,12 +124,39 @@ COUNTED = [
     ("Write errors to output/e.txt; leave it empty if there are none.", {"output/e.txt": ""}),
     ("Create src/tea/__init__.py.", {"src/tea/__init__.py": ""}),
 ]
+POEM = "The Sea\nby Ann\n\n" + "A line of it.\n" * 14 + "\nA. L., 2024\n"
+RECORDS = '[{"a": 1, "b": 2, "c": 3}, {"a": 4, "b": 5, "c": 6}]'
+OF_OTHER_THINGS = [
+    ("List customers that have at least 5 entries in output/a.md.", "Ann\n"),
+    ("Write output/a.py to generate at least 100 lines.", "print(1)\n"),
+    ("Generate a dataset of at least 90 rows and write its mean to output/a.csv.", "3.2\n"),
+    ("Write a review of the article in output/a.md with at least 500 words.", PAGE),
+    ("Write a list of files with at least 100 lines to output/a.md.", PAGE),
+    ("Create a schema in output/a.json with at least 3 entries in tags.", '{"minItems": 3}'),
+    ("Write output/a.md with at most 2 words of introduction.", WORDS),
+    ("Write output/a.md, 500 words at the most.", WORDS),
+    ("Write output/a.md (500 words). That is the ceiling.", WORDS),
+    ("Write output/a.csv with 20 rows. If there are fewer, take all.", "a,b\n1,2\n"),
+    ("Write output/a.csv with at least 20 rows where possible.", "a,b\n1,2\n"),
+    ("Write output/a.csv with exactly 2 rows. Add the total.", "a,b\n1,2\n3,4\n4,6\n"),
+    ("Write output/a.md with exactly 14 lines.", POEM),
+    ("Schreibe output/a.md mit drei Abschnitten.", "Tee.\n\nMilch.\n\nWasser.\n"),
+    ("Schreibe output/a.csv mit genau 2 Zeilen.", "a,b\n1,2\n3,4\n"),
+    ("Schreibe output/a.md mit mindestens 90 Wörtern, sofern der Stoff reicht.", PAGE),
+    ("Write output/a.json. It must be malformed.", "{a: 1, b"),
+    ("Write output/a.pdf with at least 90 lines.", "%PDF-1.4\n"),
+]
 MISCOUNTED = [
+    ("Write at least 90 words on tea to output/a.md.", {"output/a.md": PAGE}),
+    ("Die Datei output/a.md soll mindestens 1.000 Wörter enthalten.", {"output/a.md": WORDS}),
+    ("Erstelle eine Tabelle mit 20 Zeilen in output/a.csv.", {"output/a.csv": "a,b\n1,2\n"}),
+    ("Write output/a.json with exactly 5 entries.", {"output/a.json": RECORDS}),
+    ("Write output/a.md with at most 90 words.", {"output/a.md": WORDS}),
+    ("Write output/a.txt with at most 9 lines.", {"output/a.txt": POEM}),
     ("Write output/a.csv with 10 rows.", {"output/a.csv": "a,b\n1,2\n"}),
     ("Write output/a.csv with at least 10 rows.", {"output/a.csv": "a,b\n" + "1,2\n" * 10}),
     ("Write output/a.md with a table of ten rows.", {"output/a.md": "A table.\n"}),
     ("Write a table of ten rows to output/a.md.", {"output/a.md": TABLE}),
-    ("Write output/a.md with exactly 2 rows in its table.", {"output/a.md": TABLE + "\nx | y.\n"}),
     ("Write output/a.json with 5 entries.", {"output/a.json": "[1, 2]"}),
     ("Write output/a.yaml with 5 entries.", {"output/a.yaml": "- 1\n- 2\n"}),
     ("Write output/a.html with 5 rows.", {"output/a.html": ROWS}),
@@ -163,7 +181,7 @@ MISCOUNTED = [
 
 def problems(folder: Path, brief: str, contents: dict[str, str]) -> list[str]:
     files = Files.empty(open_checkpoints(Root.open(folder, create=True), "job", create=True).store)
-    for path, text in contents.items():
+    for path, text in {"instructions.md": brief, **contents}.items():
         files = files.write(path, text.encode())
     stated = [
         Statement(text=each.text, paths=list(each.paths)) for each in brief_statements(brief, "x")
@@ -184,44 +202,9 @@ def test_what_is_plainly_missing_is_found(
     assert problems(tmp_path, brief, contents)
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "List the customers that have at least 5 entries in output/a.md.",
-        "Write output/a.md that says how to make at least 1,000 rows.",
-        "Write output/a.md to generate at least 100 lines.",
-        "Write output/a.md with at least 3 entries in tags.",
-        "Write output/a.md with at most 5 bullets a slide.",
-        "Write output/a.md with at most 50 words of introduction.",
-        "Write output/a.md, 500 words at the most.",
-        "Write output/a.md (500 words as an upper limit).",
-        "Write output/a.md with 20 rows where possible.",
-        "Write output/a.md with 20 rows. If there are fewer, list them all.",
-        "Write output/a.md with exactly 20 rows and a total row.",
-        "Write output/a.md with three sections of at least 100 words.",
-        "Schreibe output/a.md mit h\u00f6chstens 5 Zeilen je Eintrag.",
-    ],
-)
-def test_a_count_that_may_be_of_something_else_demands_nothing(said: str) -> None:
-    assert not list(demanded_counts(said, "output/a.md"))
-
-
-@pytest.mark.parametrize(
-    ("said", "least"),
-    [
-        ("output/a.md must be at least 500 words long.", 500),
-        ("Write at least 500 words about tea in output/a.md.", 500),
-        ("Write a 500-word report on tea to output/a.md.", 400),
-        ("Create output/a.md, a list of exactly 10 entries.", 10),
-        ("Erstelle eine Tabelle mit 20 Zeilen in output/a.md.", 20),
-    ],
-)
-def test_a_count_of_the_whole_file_is_demanded(said: str, least: int) -> None:
-    assert [count.least for count in demanded_counts(said, "output/a.md")] == [least]
-
-
-def test_german_lines_are_rows_as_well() -> None:
-    said = "Erstelle output/t.csv mit genau 2 Zeilen."
-    [count] = demanded_counts(said, "output/t.csv")
-    sizes = {len(each) for each in count_readings(count.unit, "output/t.csv", "a,b\n1,2\n3,4\n")}
-    assert {2, 3} <= sizes
+@pytest.mark.parametrize(("brief", "text"), OF_OTHER_THINGS)
+def test_a_number_that_is_not_plainly_of_the_file_refuses_nothing(
+    tmp_path: Path, brief: str, text: str
+) -> None:
+    path = re.findall(r"output/a\.\w+", brief)[0]
+    assert problems(tmp_path, brief, {path: text}) == []
