@@ -7,9 +7,11 @@ from activities.documents.quotes import FoldedPage, Span
 from activities.requirements.document_view import DocumentView
 from activities.requirements.requirement import Requirement
 from activities.requirements.text.candidate_sentences import Candidate
-from activities.requirements.text.carried import carried_passages
+from activities.requirements.text.carried import carried_passages, says_something
 from activities.requirements.versions import KeptRequirement
 
+LIST_ITEMS = 10
+"""Items of a list that count as one sentence with the words before it."""
 Quotes = Mapping[tuple[str, int], Mapping[str, Set[str]]]
 """By document and page: each quote, with the statements of the requirements that have it."""
 
@@ -72,20 +74,14 @@ def carried_ids(
         texts: dict[str, str] = {}
         for id, sentence in group.items():
             if id not in leads:  # a sentence before a list is cited with its items
-                whole = _whole_sentence(view, sentence)
+                whole, lead_in = sentence.text, sentence.lead_in
+                is_item = sentence.form == "item" or (sentence.form == "order" and sentence.lead)
+                if is_item and says_something(lead_in) and len(ids.get(lead_in, ())) < LIST_ITEMS:
+                    whole = lead_in
                 ids.setdefault(whole, []).append(id)
-                texts[whole] = f"{texts.get(whole, sentence.lead_in)} {sentence.text}"
+                texts[whole] = f"{texts.get(whole, lead_in)} {sentence.text}"
         carried |= {id for whole in carried_passages(statement, texts) for id in ids[whole]}
     return carried
-
-
-def _whole_sentence(view: DocumentView, sentence: Candidate) -> str:
-    """Return by what to know a sentence: items that bind by the words before them are one."""
-    while sentence.form == "item" or (sentence.form == "order" and sentence.lead):
-        if (lead := view.named.get(sentence.lead or "")) is None:
-            return sentence.lead_in
-        sentence = lead
-    return sentence.id
 
 
 def touched_passages(

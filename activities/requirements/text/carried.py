@@ -8,6 +8,8 @@ from activities.requirements.text.meaning import StatementFacts
 
 FEWEST = 3
 """Passages that any statement may bring together."""
+LEAD_WORDS = 2
+"""Words that say more than "the system shall"."""
 _MARKER = re.compile(r"\s*(?:\(?\w{1,4}[.)]|\d+(?:\.\d+)+\.?)\s+")
 _PART = re.compile(r"(?i)[.,:;!?](?!\w)|[\n()/|]|\b(?:and|or|und|oder)\b")
 
@@ -15,17 +17,20 @@ _PART = re.compile(r"(?i)[.,:;!?](?!\w)|[\n()/|]|\b(?:and|or|und|oder)\b")
 def carried_passages(statement: str, passages: Mapping[str, str]) -> set[str]:
     """Return the keys of the passages that a statement covers.
 
-    It covers as many as it has parts. A part is a clause or an entry of a list that has a word or
-    number of its own. Code cannot tell whether it says them: other words, units and languages may
-    say the same. Words and numbers decide only which of too many are left out.
+    It covers as many as it has parts: clauses or entries of a list that differ in their words or
+    numbers. Code cannot tell whether it says them, since other words, units and languages may say
+    the same. Words and numbers decide only which of too many are left out. A statement without any
+    covers nothing.
     """
-    seen: set[str] = set()
-    most = 0
-    for part in _PART.split(statement):
-        most += not _facts(part) <= seen
-        seen |= _facts(part)
-    ranked = sorted(passages, key=lambda key: -_share(_facts(passages[key]), seen))
-    return set(ranked[: max(most, FEWEST)])
+    parts = {_facts(part) for part in _PART.split(statement)} - {frozenset()}
+    said = frozenset[str]().union(*parts)
+    ranked = sorted(passages, key=lambda key: -_share(_facts(passages[key]), said))
+    return set(ranked[: max(len(parts), FEWEST)] if parts else ())
+
+
+def says_something(lead_in: str) -> bool:
+    """Whether the words before a list say something without its items."""
+    return len(_facts(lead_in)) >= LEAD_WORDS
 
 
 def repeats_sentence(statement: str, sentence: str) -> bool:
@@ -40,5 +45,5 @@ def _facts(text: str) -> frozenset[str]:
     return frozenset((*facts.content, *facts.names, *facts.measures))
 
 
-def _share(sought: frozenset[str], words: set[str]) -> float:
+def _share(sought: frozenset[str], words: frozenset[str]) -> float:
     return len(sought & words) / max(1, len(sought))

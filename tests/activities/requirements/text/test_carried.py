@@ -2,7 +2,7 @@
 
 import pytest
 
-from activities.requirements.text.carried import carried_passages, repeats_sentence
+from activities.requirements.text.carried import carried_passages, repeats_sentence, says_something
 
 CHECK = "The kettle in room 1 shall be checked every 2 days by staff."
 RULES = [
@@ -30,6 +30,8 @@ RULES = [
         ("All equipment shall comply.", RULES, [0, 1, 2]),
         ("All, and all, and all of it, or all: equipment shall, and shall, comply.", RULES,
          [0, 1, 2]),
+        ("Lids 1, jugs 1, lids 2, jugs 2: they shall be good.", RULES, [0, 1, 2, 6, 7]),
+        ("All of it must be so.", RULES, []),
     ],
 )  # fmt: skip
 def test_a_statement_covers_as_many_passages_as_it_has_parts(
@@ -37,6 +39,11 @@ def test_a_statement_covers_as_many_passages_as_it_has_parts(
 ) -> None:
     keyed = {str(n): passage for n, passage in enumerate(passages)}
     assert carried_passages(statement, keyed) == {str(n) for n in covered}
+
+
+def test_the_words_before_a_list_may_say_nothing() -> None:
+    assert says_something("All staff must do this each evening:")
+    assert not says_something("The system shall:")
 
 
 def test_a_repeated_sentence_has_all_its_words_and_numbers_in_the_statement() -> None:

@@ -22,6 +22,11 @@ PATH = {"path": "documents/a.md"}
 EVENING = "All staff must do this each evening:\n\n- lock all doors;\n- close all windows;"
 
 
+def _list(lead_in: str, count: int) -> str:
+    items = [f"- lock door {n} with the key of room {n};" for n in range(count)]
+    return "\n".join([lead_in, "", *items])
+
+
 def test_requirements_are_collected_and_what_is_missing_is_told(job: Standing) -> None:
     result = "output/requirements.json"
     written = f"{result} and output/requirements.md."
@@ -255,6 +260,27 @@ def test_a_requirement_covers_no_more_than_its_statement_has_parts(
     assert "documents/a.md is complete: binding sentences 30 of 30 (30 cited" in job.call(
         "collect_requirements"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "statement", "covered"),
+    [
+        # Items end the sentence before their list, if that says something.
+        (EVENING, "The round of the evening shall be done.", 3),
+        (_list("Staff must do this each evening:", 10), "The round shall be done.", 11),
+        (_list("Staff must do this each evening:", 30), "The round shall be done.", 13),
+        (_list("The system shall:", 10), "It shall comply with the list.", 4),
+        # What stands in several places is one sentence.
+        ("\n\n".join(["The door must be shut.", CHECKS[0]] * 5), "Doors must be closed.", 10),
+    ],
+    ids=["list", "long list", "page of items", "label", "repeated"],
+)
+def test_of_lists_and_repeated_sentences(
+    job: Standing, text: str, statement: str, covered: int
+) -> None:
+    job.write("documents/a.md.txt", f"[page 1]\n{text}\n")
+    assert _add_check(job, statement, text).startswith("REQ-001")
+    assert f": binding sentences {covered} of" in job.call("collect_requirements")
 
 
 def test_other_sentences_of_a_long_quote_are_sampled(job: Standing) -> None:
