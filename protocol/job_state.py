@@ -189,12 +189,14 @@ class JobState(Data):
 
         For the items placed there the work is noted, if any was seen: they are complete once no
         other open phase stands for them (`complete_worked_items`). A list in which the agent only
-        looked completes the steps of its phase, and its items if it says what it looked at.
+        looked completes the steps of its phase, and its items if it says what it looked at. An
+        item that names no file and whose own todo shows no work is claimed only.
         """
         phase, seen = self.phase, self.phase_seen
         if phase.purpose != "work" or seen.is_idle:
             return
         evidence = Evidence.of("list", phase.number, seen, commit)
+        claimed = evidence.model_copy(update={"claim": WITH_ITS_LIST})
         done = [todo for todo in phase.todos if todo.done]
         claim = None if seen.calls or not done else self._look_evidence(seen, done, commit)
         named = {name for todo in done for name in todo.items}
@@ -204,8 +206,12 @@ class JobState(Data):
             if item.is_step and named_item_ids(item.text, amiss):
                 # The box says itself that it stands for what is not there.
                 continue
-            if seen.calls or item.is_step:
+            if item.is_step:
                 item.evidence = evidence
+            elif seen.calls:
+                names_file = any(each.paths for each in item.statements)
+                is_seen = item.evidence or item.id not in named or names_file
+                item.evidence = evidence if is_seen else claimed
             elif claim and not item.evidence:
                 item.evidence = claim
             if item.evidence and (item.id in named or item.is_step):
@@ -239,10 +245,10 @@ class JobState(Data):
     ) -> None:
         pending = {item for todo in self.phase.open_todos for item in todo.items}
         for item in self.scope:
-            due = item.id in ids and item.id not in pending and item.status == "open"
-            if due and holds(item):
-                item.status = "completed"
+            if item.id in ids and item.status == "open":
                 item.evidence = evidence.of_step if item.is_step else evidence
+                if item.id not in pending and holds(item):
+                    item.status = "completed"
 
     @property
     def open_items(self) -> list[ScopeItem]:
@@ -333,6 +339,8 @@ class JobState(Data):
         return slim
 
 
+WITH_ITS_LIST = "it is done with the rest of its list"
+"""Claim of an item whose own todo shows no work, and of which no named file speaks."""
 CHECKPOINT_ONLY = list(JobState.model_fields)[list(JobState.model_fields).index("seen") :]
 """Fields that only checkpoints store."""
 

@@ -21,6 +21,7 @@ MAX_LOOKED_AT = 500
 """Most files of a folder that are looked at; one with more says something."""
 DOCUMENTS = "documents"
 OUTPUT = "output"
+OF_THE_JOB = ("instructions.md", "plan.md", "todos.yaml", "workspace.md")
 MAX_COMPARED = 1_000_000
 """Bytes of a file that is compared with inputs by its words; a larger one is let pass."""
 MOST_ADDED = 3
@@ -98,6 +99,8 @@ def _deliverable_problem(snapshot: Snapshot, path: str, brief: str) -> str | Non
             return "does not exist"
         if not entry.path:
             return "is the whole workspace; name files or folders in it"
+        if entry.path in OF_THE_JOB and entry.path not in brief:
+            return "is a file of the job itself; name what the job made"
         if entry.kind != "folder":
             return empty_content_reason(path, files.read(path), brief)
         if not files.children(entry.path):

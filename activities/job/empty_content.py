@@ -43,6 +43,10 @@ _PLACEHOLDER = re.compile(
     r"|to be (?:done|written|added|determined)|platzhalter|coming soon)[-.\u2026\s]*",
     re.IGNORECASE,
 )
+_LEFT_TO_OTHERS = re.compile(
+    r"\W*(?:todo|tbd|fixme)\s*:|[\[<](?:insert|your|add|hier)\b[^\]>]*[\]>]\W*$", re.IGNORECASE
+)
+"""What a line says that is still to be written: "TODO: the costs", "[Insert a summary]"."""
 _OF_FORM = any_word(
     r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|lorem|dummy"
     r"|mock-?ups?|\w*vorlagen?|\w*gerüst|gliederung|platzhalter"
@@ -71,7 +75,8 @@ def empty_content_reason(path: str, content: bytes, brief: str = "") -> str | No
     text = content.decode("utf-8-sig", errors="replace")
     if ending in ("html", "htm") and _EMPTY_PAGE.fullmatch(text):
         return "is an empty web page"
-    filled = [line.strip() for line in text.splitlines() if line.strip() and line[0] != "#"]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    filled = [line for line in lines if line[0] != "#"] or [line.lstrip("# ") for line in lines]
     if len("".join(filled)) > 1 and all(map(_is_placeholder, filled)):
         return f"holds nothing but placeholders, such as {filled[0][:40]!r}"
     return None
@@ -83,6 +88,8 @@ def _may_be_empty(brief: str) -> bool:
 
 
 def _is_placeholder(line: str) -> bool:
+    if _LEFT_TO_OTHERS.match(line):
+        return True
     bare = line.strip(" \t:!*_+[]()<>")
     return bool(bare) and _PLACEHOLDER.fullmatch(bare) is not None
 

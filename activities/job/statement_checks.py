@@ -208,14 +208,22 @@ def _range_problems(files: Files, said: str, paths: list[str], brief: str) -> li
         plain = between.strip(" \t\"'`,").lower() in ("to", "bis", "-")
         if not entry or len(numbers) < 3 or (plain and not says_range(said, len(numbers))):
             continue
-        found = {
-            _numbered(each.path)
+        contents_of = {
+            _numbered(each.path): files.read_entry(each)
             for each in files.children(entry.path.rpartition("/")[0])
             if each.kind != "folder"
-            and not empty_content_reason(each.path, files.read_entry(each), brief)
         }
         before, _, after = _numbered(first)
-        if lacking := [number for number in numbers if (before, number, after) not in found]:
+        found = {
+            number: content
+            for number in numbers
+            if (content := contents_of.get((before, number, after)))
+            and not empty_content_reason(first, content, brief)
+        }
+        contents = {" ".join(text.decode(errors="replace").split()) for text in found.values()}
+        if len(found) > 2 and len(contents) == 1 and not _may_be_alike(contents, brief):
+            problems.append(f"the files {first} to {last} are all the same")
+        if lacking := [number for number in numbers if number not in found]:
             problems.append(
                 f"{len(lacking)} of the {len(numbers)} files {first} to {last} are missing or "
                 f"empty, such as number {lacking[0]}"

@@ -334,7 +334,8 @@ def note_seen_work(
     if entry.group in RHYTHM:
         return
     paths = [replace_surrogates(change.path) for change in changes]
-    files = [path for path in paths if is_work_path(path)]
+    is_volatile = volatile_matcher(shell.volatile)
+    files = [path for path in paths if is_work_path(path) and not is_volatile(path)]
     gone = {path for path, change in zip(paths, changes, strict=True) if change.new is None}
     command = one_line(replace_surrogates(str(arguments.get("command", ""))), COMMAND_CHARACTERS)
     ran = "" if failed_command else f"{command}: exit code 0" if command else entry.name
@@ -344,10 +345,8 @@ def note_seen_work(
         acts = bool(files) if is_confined else not _only_looks(str(arguments.get("command", "")))
         has_effect = acts and not failed_command
     if files or has_effect:
-        is_volatile = volatile_matcher(shell.volatile)
-        named = [path for path in files if not is_volatile(path)]
         for seen in (state.seen, state.phase_seen):
-            seen.add_work(named, ran if has_effect else "", gone)
+            seen.add_work(files, ran if has_effect else "", gone)
         return
     looked = command or next(
         (str(arguments[key]) for key in ("path", "url", "query") if arguments.get(key)), entry.name

@@ -12,6 +12,7 @@ from protocol.scope_ledger import (
     MAX_ITEMS,
     PAST_STEPS,
     ScopeItem,
+    Statement,
     expand_item_ids,
     fold_past_steps,
     is_empty_reason,
@@ -371,3 +372,18 @@ def test_steps_of_many_plans_are_folded_into_counts() -> None:
     assert len(ledger) <= 3 * (PAST_STEPS + 1) + 50
     assert sum(step.weight for step in ledger if step.status == "open") == 25 * plans
     assert len({step.id for step in ledger}) == len(ledger)
+
+
+def test_an_item_whose_todo_shows_no_work_is_claimed_with_its_list() -> None:
+    job = state(
+        todo(1, "S1"), todo(2, "S2"), todo(3, "S3"), items=scope_from_texts(["tea", "milk", "a.md"])
+    )
+    job.scope[2].statements = [Statement(text="Write a.md.", paths=["a.md"])]
+    job.phase_seen = WORK
+    complete(job, 1, WORK)
+    complete(job, 2, SeenWork())
+    complete(job, 3, SeenWork())
+    job.complete_list()
+    claims = [item.evidence.claim if item.evidence else None for item in job.scope]
+    assert statuses(job.scope) == dict.fromkeys(("S1", "S2", "S3"), "completed")
+    assert claims == ["", "it is done with the rest of its list", ""]

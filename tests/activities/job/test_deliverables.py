@@ -40,7 +40,8 @@ def word(text: str) -> bytes:
         ("a.md", "\ufe0f\u3164\u2800".encode()),
         ("a.md", b"\xff\xfe \x00\n\x00"), ("a.png", b"\0" * 5000), ("Makefile", b""), ("a.py", b""),
         ("a.md", b" " * 3_000_000), ("a.md", b"# Tea\n\n- TODO\n- tbd ...\n"), ("a.txt", b"...\n"),
-        ("a.md", b"Lorem ipsum dolor sit amet.\n"),
+        ("a.md", b"Lorem ipsum dolor sit amet.\n"), ("a.md", b"# TODO\n"),
+        ("a.md", b"# Tea\n\nTODO: the costs\n\n[Insert the risks]\n"),
         ("a.html", b"<!doctype html><html><head><title>Tea</title></head><body></body></html>"),
         ("a.zip", packed()), ("a.zip", packed(folder__="")), ("a.zip", packed(a="")),
         ("a.docx", word("")), ("a.docx", packed(word__document_xml="<w:t> </w:t>")),
@@ -100,6 +101,15 @@ def job(tmp_path: Path) -> Standing:
 
 def missing(job: Standing, *paths: str) -> list[str]:
     return list_missing_deliverables(job.open(), list(paths))
+
+
+def test_the_plan_is_a_result_only_if_the_brief_names_it(job: Standing) -> None:
+    job.write("plan.md", "1. Tea.")
+    assert missing(job, "plan.md") == [
+        "plan.md: is a file of the job itself; name what the job made"
+    ]
+    job.write("instructions.md", "Leave the plan in plan.md.")
+    assert not missing(job, "plan.md")
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,8 @@ WRONG: list[tuple[Any, str]] = [
     ({}, "give one of file_exists, matches"),
     ({"command": "test -n '\0'"}, "command holds a NUL character"),
     ({"file_exists": "a", "matches": {"path": "a", "pattern": "b"}}, "give one of"),
+    ({"command": "true"}, "always ends with 0"),
+    ({"command": "make test || true"}, "always ends with 0"),
     ({"file_exists": "../a"}, "holds .."),
     ({"matches": {"path": "a", "pattern": "("}}, "not valid RE2"),
     ({"matches": {"path": "/a", "pattern": "x"}}, "absolute"),

@@ -167,6 +167,7 @@ MISCOUNTED = [
     (IN_FOLDER, {"output/poems/1.md": "Tea."}),
     (IN_FOLDER, dict.fromkeys(POEMS, "Tea.")),
     (IN_RANGE, {"output/fact_01.md": "Tea.", "output/fact_15.md": "Tea."}),
+    (IN_RANGE, {f"output/fact_{n:02}.md": "Tea." for n in range(1, 16)}),
     (HEADINGS, {"output/a.md": "# Costs\n\nMany.\n"}),
     (HEADINGS, {"output/a.md": "# Costs\n\nTODO\n\n# Risks\n\nTBD\n"}),
     ("Write a story to output/a.md.", {"output/a.md": "Write a story\nto output/a.md.\n"}),

@@ -343,7 +343,7 @@ def test_todos_are_completed_in_order(job: Standing) -> None:
         ({"id": 1_000_000}, "the id of entry 5 is not a whole number under a million."),
         ({"content": " \n"}, "the content of todo 5 is not a text with words."),
         ({"items": ["P1"] * 501}, "List should have at most 500 items"),
-        ({"done_when": {"command": "true"}}, "done_when: no command can be run here;"),
+        ({"done_when": {"command": "make test"}}, "done_when: no command can be run here;"),
     ],
 )
 def test_todo_write_says_what_the_gate_will_say(
