@@ -77,6 +77,11 @@ _CONDITION = any_word(
     r"if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|"
     r"sofern|bei Bedarf"
 )
+_DEPENDS = re.compile(
+    rf"[\s,(\"'`]*(?:but\s+)?(?:(?:only|nur)\s+)?(?:{_CONDITION.pattern}|except|außer)",
+    re.IGNORECASE,
+)
+"""Follows files that may not have to be there."""
 _OR = any_word(r"or|oder")
 _RELATIVE = any_word(r"that|which|who|so that|die|das|der")
 _JOINS = re.compile(
@@ -84,8 +89,9 @@ _JOINS = re.compile(
 )
 """Ends what stands between two files of which the second is a result like the first."""
 _PROGRAM = re.compile(
-    r"^\W*(?:the|a|an|each|every|die|der|das|ein|eine)?\s*(?:\w+\s)?(?:function|script|program(?:me)?"
-    r"|tool|app|application|command|service|server|user|test|class|method|module|api)s?\b",
+    r"^\W*(?:it|they|es|sie|(?:(?:the|a|an|each|every|die|der|das|ein|eine)\s+)?(?:\w+\s)?"
+    r"(?:function|script|program(?:me)?|tool|app|application|command|service|server|user|test|class"
+    r"|method|module|api)s?)\b",
     re.IGNORECASE,
 )
 """Begins what says how something behaves when it runs, and so not what the job leaves."""
@@ -271,7 +277,7 @@ def _may_be_alike(contents: set[str], brief: str) -> bool:
 
 def demanded_paths(text: str, paths: Sequence[str]) -> list[list[str]]:
     """Return the files that have to be there whatever happens; of a group, one is enough."""
-    taken, place = find_taken_files(text, paths), 0
+    taken, place, first, run = find_taken_files(text, paths), 0, 0, 0
     groups: list[list[str]] = []
     for path in paths:
         start = text.find(path, place)
@@ -282,14 +288,19 @@ def demanded_paths(text: str, paths: Sequence[str]) -> list[list[str]]:
         between, place = text[place:start], start + len(path)
         if path in taken:
             continue
-        condition = _CONDITION.search(text[:start])
-        depends = (condition and not groups and condition.start() < 40) or (
-            _CONDITION.search(between) if groups else _CONDITION.match(text[place:].lstrip(" ,"))
-        )
+        # A condition after "a.md and b.md" is one for both, and one after ", and b.md" is not.
+        run = run if _AND.fullmatch(between) and "," not in between else len(groups)
+        if _DEPENDS.match(text, place):
+            del groups[run:]
+            continue
+        condition = _CONDITION.search(between if groups else text[:start])
+        depends = condition and (groups or condition.start() < 40)
+        first = first if groups else place
         ours = path.startswith("output/")
         of_program = not ours and _PROGRAM.match(text)
+        clause = between if ours else text[first:start]
         joined = not groups or (
-            not _RELATIVE.search(between) and (ours or _JOINS.search(between.rstrip(" ./")))
+            not _RELATIVE.search(clause) and (ours or _JOINS.search(between.rstrip(" ./")))
         )
         if groups and _OR.fullmatch(between.strip(" ,(/")):
             groups[-1].append(path)
