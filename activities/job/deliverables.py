@@ -24,6 +24,8 @@ OUTPUT = "output"
 OF_THE_JOB = ("instructions.md", "plan.md", "todos.yaml", "workspace.md")
 MAX_COMPARED = 1_000_000
 """Bytes of a file that is compared with inputs by its words; a larger one is let pass."""
+FEWEST_WORDS = 10
+"""A text with fewer may be all names, which stay as they are in any language."""
 MOST_ADDED = 3
 """Words, such as a title, beside which a text is still its input."""
 MOST_ADDED_BYTES = 100
@@ -38,7 +40,7 @@ _HAS_OTHER_WORDS = re.compile(
 """Asks for a text that has other words than its source, and not another form of it."""
 _MAY_BE_SAME = any_word(
     r"cop(?:y|ies)|as (?:it|they) (?:is|are)|unless|if|where|otherwise|at the (?:top|start)"
-    r"|kopier\w*|falls|wenn|sonst|wo|am anfang"
+    r"|wie (?:sie|es|er) (?:ist|sind)|kopier\w*|falls|wenn|sonst|wo|am anfang"
 )
 
 
@@ -168,7 +170,7 @@ def _source_of(files: Files, path: str, inputs: Sequence[FileEntry]) -> str:
                 break
     elif entry is not None and entry.size <= MAX_COMPARED:
         words = _words(files, entry)
-        for each in inputs if words.count(" ") > 1 else []:
+        for each in inputs if words.count(" ") >= FEWEST_WORDS - 1 else []:
             if each.size <= 2 * entry.size <= 4 * each.size + MOST_ADDED_BYTES:
                 given = _words(files, each)
                 added = words.count(" ") - given.count(" ")

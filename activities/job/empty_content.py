@@ -39,7 +39,7 @@ _LEFT_EMPTY = re.compile(
 )
 """Lets a file be empty; "empty lines", "must not be empty" and the like do not."""
 _PLACEHOLDER = re.compile(
-    r"[.\u2026\s]+|[-.\u2026\s]*(?:todo|to do|tbd|tba|tbc|fixme|xxx|placeholder|lorem ipsum\b.*"
+    r"\.{3}|\u2026|[-.\u2026\s]*(?:todo|to do|tbd|tba|tbc|fixme|xxx|placeholder|lorem ipsum\b.*"
     r"|to be (?:done|written|added|determined)|platzhalter|coming soon)[-.\u2026\s]*",
     re.IGNORECASE,
 )
@@ -48,8 +48,8 @@ _LEFT_TO_OTHERS = re.compile(
 )
 """What a line says that is still to be written: "TODO: the costs", "[Insert a summary]"."""
 _OF_FORM = any_word(
-    r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|lorem|dummy"
-    r"|mock-?ups?|\w*vorlagen?|\w*gerüst|gliederung|platzhalter"
+    r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|fixmes?|lorem"
+    r"|dummy|mock-?ups?|\w*vorlagen?|\w*gerüst|gliederung|platzhalter"
 )
 """Asks for a file in which little has to stand."""
 
@@ -77,7 +77,7 @@ def empty_content_reason(path: str, content: bytes, brief: str = "") -> str | No
         return "is an empty web page"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     filled = [line for line in lines if line[0] != "#"] or [line.lstrip("# ") for line in lines]
-    if len("".join(filled)) > 1 and all(map(_is_placeholder, filled)):
+    if filled and all(_is_placeholder(line) and line not in brief for line in filled):
         return f"holds nothing but placeholders, such as {filled[0][:40]!r}"
     return None
 
@@ -88,10 +88,8 @@ def _may_be_empty(brief: str) -> bool:
 
 
 def _is_placeholder(line: str) -> bool:
-    if _LEFT_TO_OTHERS.match(line):
-        return True
     bare = line.strip(" \t:!*_+[]()<>")
-    return bool(bare) and _PLACEHOLDER.fullmatch(bare) is not None
+    return bool(_LEFT_TO_OTHERS.match(line) or _PLACEHOLDER.fullmatch(bare))
 
 
 def _is_visible(content: bytes) -> bool:

@@ -86,16 +86,22 @@ def test_what_says_something_is_one(path: str, content: bytes) -> None:
         ("The file must not be left empty.", b"", True),
         ("Write a template.", b"# Tea\n\nTODO\n", False),
         ("Write the word TODO to a.md.", b"TODO", False),
+        ("Replace each digit with 'xxx'.", b"xxx\n", False),
+        ("Write to whom it concerns.", b"xxx\n", True),
+        ("Write the sign for SOS.", b"... --- ...\n", False),
     ],
 )
 def test_a_brief_may_ask_for_little(brief: str, content: bytes, refused: bool) -> None:
     assert bool(empty_content_reason("a.md", content, brief)) is refused
 
 
+TEA = "Tea is old and made of leaves that are picked by hand."
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Standing:
     job = Standing.begin(tmp_path)
-    job.write("documents/tea.md", "Tea is old.")
+    job.write("documents/tea.md", TEA)
     return job
 
 
@@ -115,17 +121,21 @@ def test_the_plan_is_a_result_only_if_the_brief_names_it(job: Standing) -> None:
 @pytest.mark.parametrize(
     ("brief", "text", "refused"),
     [
-        ("Translate documents/tea.md and write it to output/tea.md.", "tea  is\nOLD.\n", True),
+        (
+            "Translate documents/tea.md and write it to output/tea.md.",
+            TEA.upper().replace(" ", "\n"),
+            True,
+        ),
         ("Translate documents/tea.md and write it to output/tea.md.", "Tee ist alt.", False),
-        ("Summarize documents/tea.md in output/tea.md.", "# Summary\n\nTea is old.", True),
-        ("Fasse documents/tea.md in output/tea.md zusammen.", "Tea is old.", True),
-        ("Translate all documents into German.", "Tea is old.", True),
-        ("Translate all documents into German if needed.", "Tea is old.", False),
-        ("Translate only the notes of documents/tea.md in output/tea.md.", "Tea is old.", False),
-        ("Do not translate names. Format documents/tea.md.", "Tea is old.", False),
-        ("Proofread documents/tea.md and write output/tea.md.", "Tea is old.", False),
-        ("Save documents/tea.md as output/tea.md.", "Tea is old.", False),
-        ("Write a story about tea to output/tea.md.", None, True),
+        ("Summarize documents/tea.md in output/tea.md.", "# Summary\n\n" + TEA, True),
+        ("Fasse documents/tea.md in output/tea.md zusammen.", TEA, True),
+        ("Translate all documents into German.", TEA, True),
+        ("Translate all documents into German if needed.", TEA, False),
+        ("Translate only the notes of documents/tea.md in output/tea.md.", TEA, False),
+        ("Do not translate names. Format documents/tea.md.", TEA, False),
+        ("Proofread documents/tea.md and write output/tea.md.", TEA, False),
+        ("Save documents/tea.md as output/tea.md.", TEA, False),
+        ("Write a story about tea that a leaf tells to output/tea.md.", None, True),
     ],
 )
 def test_an_input_is_refused_where_other_words_are_asked_for(
@@ -140,11 +150,18 @@ def test_an_input_is_refused_where_other_words_are_asked_for(
     assert bool(missing(job, "output")) is refused
 
 
+def test_names_stay_as_they_are_in_any_language(job: Standing) -> None:
+    job.write("documents/names.txt", "Berlin, Hamburg, Bonn")
+    job.write("instructions.md", "Translate documents/names.txt to German: output/names.txt.")
+    job.write("output/names.txt", "Berlin, Hamburg, Bonn")
+    assert not missing(job, "output/names.txt")
+
+
 def test_of_several_results_one_may_be_an_input(job: Standing) -> None:
     brief = "Summarise documents/tea.md in output/a.md, and hand it over as output/b.md."
     job.write("instructions.md", brief)
     job.write("output/a.md", "Old tea.")
-    job.write("output/b.md", "Tea is old.")
+    job.write("output/b.md", TEA)
     assert not missing(job, "output/a.md", "output/b.md")
 
 
