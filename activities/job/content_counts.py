@@ -37,14 +37,15 @@ _AROUND_BODY = 2
 """Short lines before and after a text that may be its title, author, signature or date."""
 _BESIDE_ROWS = 2
 """Rows that may be the header and the total."""
-_LINE_WIDTH = 40
-"""Characters after which a long line may be shown as another one."""
+_LINE_WIDTH = 20
+"""Characters after which a long line may be shown, or meant, as another one."""
 _PARTS = re.compile(r"[,;/\u00b7\u2022]|\b(?:and|und)\b")
 """Parts the entries of a line."""
 _SKIPPED = re2.compile(
     r"(?is)<!--.*?-->|<head\b.*?</head\s*>|<style\b.*?</style\s*>|<script\b.*?</script\s*>"
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_ROW_TAG = re.compile(r"<tr\b", re.IGNORECASE)
 
 
 def count_range(unit: str, path: str, text: str) -> Range | None:
@@ -64,12 +65,13 @@ def count_range(unit: str, path: str, text: str) -> Range | None:
     elif ending in ("json", "jsonl", "ndjson"):
         counted = _count_values(text)
     elif ending in _PAGES and unit != "entry" and "<script" not in text.lower():
-        counted = 0, len(re.findall(r"<tr\b", text, re.IGNORECASE))
+        counted = 0, len(_ROW_TAG.findall(text))
     elif ending in _LISTS and unit != "line":
         is_table = unit == "row" and ending in _TEXTS
         parts = 0 if is_table else len(_PARTS.findall(text))
         lines = len(_filled(text))
-        counted = 0, lines + parts if lines > 1 else max(1 + parts, len(text.split()))
+        most = lines + parts if lines > 1 else max(1 + parts, len(text.split()))
+        counted = 0, max(most, len(_ROW_TAG.findall(text)))
     if unit != "line":
         return counted
     # A German line ("Zeile") is a row as well.
@@ -84,7 +86,9 @@ def repeats(unit: str, text: str) -> bool:
         words = _WORD.findall(text.casefold())
         return len(set(words)) * 20 < min(len(words), 2000)
     lines = _filled(text)
-    return unit == "row" and len(lines) > 4 and len(set(lines[1:])) == 1
+    # Rows without any text are those of a form that people fill in.
+    same = len(lines) > 4 and len(set(lines[1:])) == 1
+    return unit == "row" and same and _WORD.search(lines[1]) is not None
 
 
 def _filled(text: str) -> list[str]:
@@ -113,7 +117,7 @@ def _count_words(ending: str, text: str) -> Range | None:
 
 
 def _count_sections(text: str) -> int:
-    headings = [line for line in _filled(text) if line.lstrip().startswith(("#", "**", "__"))]
+    headings = re.findall(r"(?im)^[ \t]*(?:#|\*\*|__)|<h[1-6]\b", text)
     if len(headings) < 2:
         return len(_filled(text))
     parts = [part for part in re.split(r"\n\s*\n", text) if part.strip()]

@@ -101,7 +101,7 @@ def _deliverable_problem(snapshot: Snapshot, path: str, brief: str) -> str | Non
             return "does not exist"
         if not entry.path:
             return "is the whole workspace; name files or folders in it"
-        if entry.path in OF_THE_JOB and entry.path not in brief:
+        if entry.path in OF_THE_JOB and entry.path.partition(".")[0] not in brief.lower():
             return "is a file of the job itself; name what the job made"
         if entry.kind != "folder":
             return empty_content_reason(path, files.read(path), brief)

@@ -119,7 +119,7 @@ def _forms(path: str) -> list[re.Pattern[str]]:
             rf"{start}(?P<whole>{has}){counted}",
             rf"{start}{has}{_THING}\s+{_OF}\s+{counted}",
             rf"{start}{has}{hyphened}",
-            rf"^{_GATHER}\s+{counted}{into}",
+            rf"^(?:{_GATHER}\s+)?{counted}{into}",
             rf"^{_WRITE}\s+{_THING}\s+{_OF}\s+{counted}{into}",
             rf"^{_WRITE}\s+{hyphened}{into}",
         )

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 300
 MAX_SCHEMA_CHARACTERS = 20_000
 MAX_FILE_BYTES = 5_000_000
-_CANNOT_FAIL = re.compile(r"(?:.*(?:\|\||;)\s*)?(?:true|:|exit 0)", re.DOTALL)
+_CANNOT_FAIL = re.compile(
+    r"true|:|exit 0|(?!.*(?:\bexit [1-9]|\bset -)).*\|\|\s*(?:true|:)", re.DOTALL
+)
 NO_COMMANDS = "no command can be run here; use file_exists, matches or valid"
 
 

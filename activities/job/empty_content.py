@@ -43,10 +43,6 @@ _PLACEHOLDER = re.compile(
     r"|to be (?:done|written|added|determined)|platzhalter|coming soon)[-.\u2026\s]*",
     re.IGNORECASE,
 )
-_LEFT_TO_OTHERS = re.compile(
-    r"\W*(?:todo|tbd|fixme)\s*:|[\[<](?:insert|your|add|hier)\b[^\]>]*[\]>]\W*$", re.IGNORECASE
-)
-"""What a line says that is still to be written: "TODO: the costs", "[Insert a summary]"."""
 _OF_FORM = any_word(
     r"templates?|skeletons?|outlines?|scaffold\w*|stubs?|placeholders?|to-?dos?|tbd|fixmes?|lorem"
     r"|dummy|mock-?ups?|\w*vorlagen?|\w*gerüst|gliederung|platzhalter"
@@ -89,7 +85,7 @@ def _may_be_empty(brief: str) -> bool:
 
 def _is_placeholder(line: str) -> bool:
     bare = line.strip(" \t:!*_+[]()<>")
-    return bool(_LEFT_TO_OTHERS.match(line) or _PLACEHOLDER.fullmatch(bare))
+    return _PLACEHOLDER.fullmatch(bare) is not None
 
 
 def _is_visible(content: bytes) -> bool:

@@ -74,7 +74,8 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _PLURALS = {"entry": "entries"}
 _NEGATION = any_word(r"not?|never|without|nicht|kein\w*|ohne|nie")
 _CONDITION = any_word(
-    r"if|when|whenever|unless|in case|where (?:needed|necessary)|optionally|falls|wenn|"
+    r"if|when|whenever|unless|in case|where (?:needed|necessary)|optional(?:ly)?|ideally"
+    r"|nice to have|either|falls|wenn|ggf|gegebenenfalls|entweder|idealerweise|notfalls|"
     r"sofern|bei Bedarf"
 )
 _DEPENDS = re.compile(
@@ -82,6 +83,14 @@ _DEPENDS = re.compile(
     re.IGNORECASE,
 )
 """Follows files that may not have to be there."""
+_NOT_THERE = re.compile(
+    r"[\s\"'`)]*(?:(?:must|should|shall|may|is|are|do|does|has|have|darf|soll|dürfen|sollen)\s+)+"
+    r"(?:not|never|nicht)\b",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"(?:\bsuch as|\be\.g\.|\bfor example|\bz\.\s?B\.|\bzum Beispiel)[\s,:\"'`(]*$", re.IGNORECASE
+)
 _OR = any_word(r"or|oder")
 _RELATIVE = any_word(r"that|which|who|so that|die|das|der")
 _JOINS = re.compile(
@@ -290,7 +299,7 @@ def demanded_paths(text: str, paths: Sequence[str]) -> list[list[str]]:
             continue
         # A condition after "a.md and b.md" is one for both, and one after ", and b.md" is not.
         run = run if _AND.fullmatch(between) and "," not in between else len(groups)
-        if _DEPENDS.match(text, place):
+        if _DEPENDS.match(text, place) or _NOT_THERE.match(text, place):
             del groups[run:]
             continue
         condition = _CONDITION.search(between if groups else text[:start])
@@ -304,7 +313,13 @@ def demanded_paths(text: str, paths: Sequence[str]) -> list[list[str]]:
         )
         if groups and _OR.fullmatch(between.strip(" ,(/")):
             groups[-1].append(path)
-        elif not (depends or of_program or _NEGATION.search(between[-12:]) or "*" in path):
+        elif not (
+            depends
+            or of_program
+            or _NEGATION.search(between[-12:])
+            or _EXAMPLE.search(between)
+            or "*" in path
+        ):
             groups += [[path]] if joined else []
     return groups
 

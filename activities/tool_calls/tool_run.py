@@ -1,6 +1,6 @@
 """One run of a tool under its guards, and what its outcome means for the call."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -315,6 +315,11 @@ LOOKING_PROGRAMS = frozenset(
     )
 )
 """Programs that change nothing, also where a command reaches more than the workspace."""
+READING_PROGRAMS = LOOKING_PROGRAMS - {
+    *("[", "diff", "egrep", "expr", "fgrep", "file", "find", "grep", "rg", "stat", "test", "uniq"),
+    "wc",
+}
+"""Those of which no result can be told that is not in what they read."""
 COMMAND_CHARACTERS = 80
 
 
@@ -353,19 +358,20 @@ def note_seen_work(
     )
     kept = [path for path in paths if path.startswith("notes/")]
     for seen in (state.seen, state.phase_seen):
-        ran_program = bool(ran and command) and not _only_looks(str(arguments["command"]))
-        seen.add_look(replace_surrogates(looked), ran if command else "", ran=ran_program)
+        # A failure may be what came of it: "reproduced".
+        has_run = bool(command) and not _only_looks(str(arguments["command"]), READING_PROGRAMS)
+        seen.add_look(replace_surrogates(looked), ran if command else "", ran=has_run)
         seen.kept = list(dict.fromkeys([*seen.kept, *kept]))[-MOST_SEEN:]
 
 
-def _only_looks(command: str) -> bool:
+def _only_looks(command: str, looking: Set[str] = LOOKING_PROGRAMS) -> bool:
     """Return whether each program of a command is one that changes nothing; git by its word, and
     any that only says its version.
     """
     programs = simple_commands(command)
     looks = {"status", "diff", "log", "show", "blame", "branch", "ls-files", "grep", "rev-parse"}
     return all(
-        words[0].rpartition("/")[2] in LOOKING_PROGRAMS
+        words[0].rpartition("/")[2] in looking
         or words[1:] in (["--version"], ["-V"], ["--help"], ["version"])
         or (words[0].rpartition("/")[2] == "git" and any(word in looks for word in words[1:3]))
         for words in programs

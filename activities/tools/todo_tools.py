@@ -98,7 +98,8 @@ class NewTodo(BaseModel):
 
 
 NO_WORK = (
-    " It does not count for {items}: nothing was changed, and the notes name nothing that was read."
+    " By itself it shows nothing for {items}: nothing was changed, and the notes name nothing that "
+    "was read. It may count with its list."
 )
 
 

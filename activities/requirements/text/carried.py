@@ -11,7 +11,10 @@ FEWEST = 3
 LEAD_WORDS = 2
 """Words that say more than "the system shall"."""
 _MARKER = re.compile(r"\s*(?:\(?\w{1,4}[.)]|\d+(?:\.\d+)+\.?)\s+")
-_PART = re.compile(r"(?i)[.,:;!?](?!\w)|[\n()/|]|\b(?:and|or|und|oder)\b")
+_PART = re.compile(
+    r"(?i)[.,:;!?](?!\w)|[\n/]|[^\w\s.,:;!?'\u2019\"%\u20ac$\u00b0-]"
+    r"|\b(?:and|or|as well as|plus|und|oder|sowie|et|y|\u0438)\b"
+)
 
 
 def carried_passages(statement: str, passages: Mapping[str, str]) -> set[str]:

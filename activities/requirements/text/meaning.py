@@ -24,7 +24,7 @@ _REFERENCE = re.compile(
     r"(?i)(?:§+|\b(?:abs(?:atz|\.)?|art(?:icle|ikel|\.)?|s(?:ec|ect)?\.|section|chapter|clause|table|figure|annex|appendix|"
     r"kapitel|abschnitt|anhang|satz|nr\.?|nummer|ziff(?:er|\.)?|tabelle|bild|page|seite|step|version))\s*\(?$"
 )
-_NAME = re.compile(r"(?<![\w-])(?=[\w.-]*\d)(?=[\w.-]*[^\W\d_])[^\W_][\w.-]*[\w]")
+_NAME = re.compile(r"(?a)(?<![\w-])(?=[\w.-]*\d)(?=[\w.-]*[^\W\d_])[^\W_][\w.-]*[\w]")
 _MEASURE = re.compile(r"[\d.,]+-?([^\W\d_]+)")
 _PERIOD = re.compile(
     r"(?i)\b(?:dai|day|t[a\u00e4]g)|hour|week|month|quarter|year|annu|st[u\u00fc]nd|w[o\u00f6]che|"

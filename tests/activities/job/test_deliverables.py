@@ -41,7 +41,6 @@ def word(text: str) -> bytes:
         ("a.md", b"\xff\xfe \x00\n\x00"), ("a.png", b"\0" * 5000), ("Makefile", b""), ("a.py", b""),
         ("a.md", b" " * 3_000_000), ("a.md", b"# Tea\n\n- TODO\n- tbd ...\n"), ("a.txt", b"...\n"),
         ("a.md", b"Lorem ipsum dolor sit amet.\n"), ("a.md", b"# TODO\n"),
-        ("a.md", b"# Tea\n\nTODO: the costs\n\n[Insert the risks]\n"),
         ("a.html", b"<!doctype html><html><head><title>Tea</title></head><body></body></html>"),
         ("a.zip", packed()), ("a.zip", packed(folder__="")), ("a.zip", packed(a="")),
         ("a.docx", word("")), ("a.docx", packed(word__document_xml="<w:t> </w:t>")),

@@ -13,6 +13,10 @@ from protocol.scope_ledger import ScopeItem, Statement
 PAGE = "# Tea\n\n## Green\n\nSome words here.\n\n## Black\n\nMore words.\n\n## White\n\nThe end.\n"
 TABLE = "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n| 5 | 6 |\n"
 HONEST = [
+    ("Write output/a.md. The file output/b.md must not exist.", {"output/a.md": PAGE}),
+    ("Write output/a.md, ggf. output/b.md.", {"output/a.md": PAGE}),
+    ("Write output/a.md and output/b.md (optional).", {"output/a.md": PAGE}),
+    ("Write a page for each land to output/, such as output/france.md.", {"output/a.md": PAGE}),
     ("Write output/a.md with exactly 3 sections.", {"output/a.md": PAGE}),
     ("Write a table with exactly 3 rows to output/t.md.", {"output/t.md": TABLE}),
     ("Write output/t.csv with exactly 2 rows.", {"output/t.csv": "a,b\n1,2\n3,4\n"}),
@@ -148,6 +152,10 @@ OF_OTHER_THINGS = [
     ("Write output/a.csv with at least 20 rows where possible.", "a,b\n1,2\n"),
     ("Write output/a.csv with exactly 2 rows. Add the total.", "a,b\n1,2\n3,4\n4,6\n"),
     ("Write output/a.md with exactly 14 lines.", POEM),
+    ("Write a haiku of 3 lines to output/a.md.", "Old pond / a frog leaps in / water's sound\n"),
+    ("Write output/a.md with four sections.", "<h2>A</h2>x<h2>B</h2>y<h2>C</h2>z<h2>D</h2>"),
+    ("Write output/a.md with 3 rows.", "<table><tr><td>1<tr><td>2<tr><td>3</table>"),
+    ("Write a form with 10 rows to output/a.csv.", "name,age\n" + ",\n" * 10),
     ("Schreibe output/a.md mit drei Abschnitten.", "Tee.\n\nMilch.\n\nWasser.\n"),
     ("Schreibe output/a.csv mit genau 2 Zeilen.", "a,b\n1,2\n3,4\n"),
     ("Schreibe output/a.md mit mindestens 90 Wörtern, sofern der Stoff reicht.", PAGE),
@@ -155,6 +163,7 @@ OF_OTHER_THINGS = [
     ("Write output/a.pdf with at least 90 lines.", "%PDF-1.4\n"),
 ]
 MISCOUNTED = [
+    ("At least 90 words in output/a.md.", {"output/a.md": PAGE}),
     ("Write at least 90 words on tea to output/a.md.", {"output/a.md": PAGE}),
     ("Die Datei output/a.md soll mindestens 1.000 Wörter enthalten.", {"output/a.md": WORDS}),
     ("Erstelle eine Tabelle mit 20 Zeilen in output/a.csv.", {"output/a.csv": "a,b\n1,2\n"}),
