@@ -103,7 +103,9 @@ def test_the_gate_of_a_phase_runs_it_too(tmp_path: Path) -> None:
 
 def test_a_list_with_commands_is_refused_where_none_can_be_run(tmp_path: Path) -> None:
     job = Standing.begin(tmp_path)
-    todos = "phase: p\ndescription: d\ntodos: [{id: 1, content: c, done_when: {command: 'true'}}]"
+    todos = (
+        "phase: p\ndescription: d\ntodos: [{id: 1, content: c, done_when: {command: make test}}]"
+    )
     job.write("todos.yaml", todos)
     assert "no command can be run here" in (facts(job).todos[0].done_when_error or "")
 
